@@ -1,0 +1,48 @@
+// Package testshared finds the test material that lives beside the repository
+// and not in it. Tests that need it are skipped, by name, where it is absent.
+package testshared
+
+import (
+	"os"
+	"path/filepath"
+	"runtime"
+	"testing"
+)
+
+// Root returns $EIGENHEAD_SHARED, or the folder "shared" beside the repository,
+// and whether it is there.
+func Root() (string, bool) {
+	dir := os.Getenv("EIGENHEAD_SHARED")
+	if dir == "" {
+		_, file, _, _ := runtime.Caller(0)
+		dir = filepath.Join(filepath.Dir(file), "..", "..", "..", "shared")
+	}
+	info, err := os.Stat(dir)
+	return dir, err == nil && info.IsDir()
+}
+
+// Dir returns a path below the shared folder and skips the test where it is absent.
+func Dir(t testing.TB, elem ...string) string {
+	t.Helper()
+	root, _ := Root()
+	path := filepath.Join(append([]string{root}, elem...)...)
+	if _, err := os.Stat(path); err != nil {
+		t.Skipf("shared material %s is absent (set EIGENHEAD_SHARED)", filepath.Join(elem...))
+	}
+	return path
+}
+
+// SmolLM2 returns the path of the real model that CI fetches into the cache
+// folder, and skips the test where it is absent.
+func SmolLM2(t testing.TB) string {
+	t.Helper()
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		t.Skip("no cache folder: SmolLM2 is absent")
+	}
+	path := filepath.Join(cache, "eigenhead", "models", "SmolLM2-135M-Instruct.Q4_1.gguf")
+	if _, err := os.Stat(path); err != nil {
+		t.Skip("SmolLM2 is absent: scripts/fetch-smollm2 gets it")
+	}
+	return path
+}
