@@ -1,0 +1,87 @@
+package linalg
+
+import (
+	"gonum.org/v1/gonum/blas"
+	blasimpl "gonum.org/v1/gonum/blas/gonum"
+)
+
+// Mul computes
+//
+//	dst = a·b
+//
+// Shapes: dst [m, n], a [m, k], b [k, n]; k = 0 gives zeros. dst must not share
+// data with a or b. Panics if the shapes do not fit. Serial.
+// Accuracy: each element is off by at most k·ε·Σ|a||b|. Cost: O(m·n·k).
+func Mul(dst, a, b Matrix) {
+	check(a.Cols == b.Rows && dst.Rows == a.Rows && dst.Cols == b.Cols, "Mul", shape(dst), shape(a), shape(b))
+	gemm(dst, a, false, b, false, a.Cols)
+}
+
+// MulTA computes
+//
+//	dst = aᵀ·b
+//
+// Shapes: dst [m, n], a [k, m], b [k, n]. As Mul otherwise.
+func MulTA(dst, a, b Matrix) {
+	check(a.Rows == b.Rows && dst.Rows == a.Cols && dst.Cols == b.Cols, "MulTA", shape(dst), shape(a), shape(b))
+	gemm(dst, a, true, b, false, a.Rows)
+}
+
+// MulTB computes
+//
+//	dst = a·bᵀ
+//
+// Shapes: dst [m, n], a [m, k], b [n, k]. As Mul otherwise.
+func MulTB(dst, a, b Matrix) {
+	check(a.Cols == b.Cols && dst.Rows == a.Rows && dst.Cols == b.Rows, "MulTB", shape(dst), shape(a), shape(b))
+	gemm(dst, a, false, b, true, a.Cols)
+}
+
+// Mul32 computes dst = a·b in float32, in parallel over fixed output blocks, so
+// the bits do not depend on the number of cores. As Mul otherwise.
+func Mul32(dst, a, b Matrix32) {
+	check(a.Cols == b.Rows && dst.Rows == a.Rows && dst.Cols == b.Cols, "Mul32", shape32(dst), shape32(a), shape32(b))
+	gemm32(dst, a, b, false)
+}
+
+// MulTB32 computes dst = a·bᵀ in float32, the form of a linear layer whose
+// weights are stored one output per row. As Mul32 otherwise.
+func MulTB32(dst, a, b Matrix32) {
+	check(a.Cols == b.Cols && dst.Rows == a.Rows && dst.Cols == b.Rows, "MulTB32", shape32(dst), shape32(a), shape32(b))
+	gemm32(dst, a, b, true)
+}
+
+func gemm(dst, a Matrix, ta bool, b Matrix, tb bool, k int) {
+	if dst.Rows == 0 || dst.Cols == 0 {
+		return
+	}
+	if k == 0 {
+		for i := range dst.Rows {
+			clear(dst.Row(i))
+		}
+		return
+	}
+	blasimpl.Implementation{}.Dgemm(trans(ta), trans(tb), dst.Rows, dst.Cols, k,
+		1, a.Data, a.Stride, b.Data, b.Stride, 0, dst.Data, dst.Stride)
+}
+
+func gemm32(dst, a, b Matrix32, tb bool) {
+	if dst.Rows == 0 || dst.Cols == 0 {
+		return
+	}
+	if a.Cols == 0 {
+		for i := range dst.Rows {
+			clear(dst.Row(i))
+		}
+		return
+	}
+	blasimpl.Implementation{}.Sgemm(blas.NoTrans, trans(tb), dst.Rows, dst.Cols, a.Cols,
+		1, a.Data, a.Stride, b.Data, b.Stride, 0, dst.Data, dst.Stride)
+}
+
+func trans(t bool) blas.Transpose {
+	if t {
+		return blas.Trans
+	}
+	return blas.NoTrans
+}

@@ -1,0 +1,33 @@
+package linalg
+
+import "math"
+
+// scaled returns a compact copy of m times 2^−e, with the largest magnitude in
+// [½, 1), and e; a zero matrix has e = 0. Elements of m must be finite. Powers
+// of two change no bit, except that elements below 2^−1022 of the largest may
+// lose some: far below what any decomposition resolves.
+func scaled(m Matrix) (Matrix, int) {
+	c := m.Clone()
+	var top float64
+	for _, v := range c.Data {
+		top = max(top, math.Abs(v))
+	}
+	if top == 0 {
+		return c, 0
+	}
+	_, e := math.Frexp(top)
+	scale(c.Data, -e)
+	return c, e
+}
+
+// scale multiplies x by 2^e, in two steps because 2^e alone may not be a float64.
+func scale(x []float64, e int) {
+	if e == 0 {
+		return
+	}
+	half := math.Ldexp(1, e/2)
+	rest := math.Ldexp(1, e-e/2)
+	for i, v := range x {
+		x[i] = v * half * rest
+	}
+}

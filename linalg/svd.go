@@ -1,0 +1,90 @@
+package linalg
+
+import (
+	"gonum.org/v1/gonum/lapack"
+	lapackimpl "gonum.org/v1/gonum/lapack/gonum"
+)
+
+// SingularValues returns the singular values of a, largest first.
+//
+// Shapes: a [m, n] of any size; min(m, n) values. A value above the float64
+// range is +Inf, one below it 0.
+// Errors: *NonFiniteError, *NoConvergence.
+// Accuracy: each is off by at most a small multiple of √n·ε·σ_1, whatever a's
+// scale. Cost: O(m·n·min(m, n)).
+func SingularValues(a Matrix) ([]float64, error) {
+	_, s, _, err := svd(a, false)
+	return s, err
+}
+
+// SVD returns the thin singular value decomposition
+//
+//	a = u·diag(s)·vᵀ
+//
+// Shapes: a [m, n], u [m, k], s [k] largest first, v [n, k], k = min(m, n); v
+// holds right singular vectors as columns. The zero matrix has orthonormal u, v.
+// Errors and accuracy: as SingularValues; uᵀu and vᵀv are the identity to O(√n·ε).
+func SVD(a Matrix) (u Matrix, s []float64, v Matrix, err error) {
+	return svd(a, true)
+}
+
+func svd(a Matrix, vectors bool) (u Matrix, s []float64, v Matrix, err error) {
+	if err := finite(a); err != nil {
+		return Matrix{}, nil, Matrix{}, err
+	}
+	if a.Cols > a.Rows {
+		v, s, u, err = tallSVD(a.T(), vectors)
+	} else {
+		u, s, v, err = tallSVD(a, vectors)
+	}
+	if err != nil {
+		return Matrix{}, nil, Matrix{}, &NoConvergence{Method: "singular values", Rows: a.Rows, Cols: a.Cols}
+	}
+	return u, s, v, nil
+}
+
+// tallSVD needs m ≥ n. The triangle of a QR has the same singular values and is
+// smaller once m is well above n.
+func tallSVD(a Matrix, vectors bool) (u Matrix, s []float64, v Matrix, err error) {
+	if a.Cols == 0 {
+		return New(a.Rows, 0), nil, New(0, 0), nil
+	}
+	small, e := scaled(a)
+	var q Matrix
+	reduced := 2*a.Rows >= 3*a.Cols
+	if reduced {
+		q, small = factor(small, vectors)
+	}
+	u, s, v, ok := denseSVD(small, vectors)
+	if !ok {
+		return Matrix{}, nil, Matrix{}, &NoConvergence{}
+	}
+	scale(s, e)
+	if reduced && vectors {
+		inner := u
+		u = New(a.Rows, a.Cols)
+		Mul(u, q, inner)
+	}
+	return u, s, v, nil
+}
+
+// denseSVD overwrites a.
+func denseSVD(a Matrix, vectors bool) (u Matrix, s []float64, v Matrix, ok bool) {
+	m, n := a.Rows, a.Cols
+	s = make([]float64, n)
+	job := lapack.SVDNone
+	var vt Matrix
+	if vectors {
+		job = lapack.SVDStore
+		u, vt = New(m, n), New(n, n)
+	}
+	size := []float64{0}
+	ld := max(1, u.Stride)
+	lapackimpl.Implementation{}.Dgesvd(job, job, m, n, a.Data, a.Stride, s, u.Data, ld, vt.Data, max(1, vt.Stride), size, -1)
+	work := make([]float64, int(size[0]))
+	ok = lapackimpl.Implementation{}.Dgesvd(job, job, m, n, a.Data, a.Stride, s, u.Data, ld, vt.Data, max(1, vt.Stride), work, len(work))
+	if vectors {
+		v = vt.T()
+	}
+	return u, s, v, ok
+}
