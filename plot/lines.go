@@ -1,0 +1,141 @@
+package plot
+
+import (
+	"fmt"
+	"image/color"
+	"math"
+)
+
+// Lines draws series over a common axis.
+type Lines struct {
+	Title      string
+	X, Y       string // axis names, with units
+	LogX, LogY bool   // points that are not positive are left out
+	Lo, Hi     float64
+	Height     float64 // of the plot area; 0: 170
+	Series     []Curve
+}
+
+// Curve is one series.
+type Curve struct {
+	Name   string
+	X      []float64 // nil: 0, 1, 2, …
+	Y      []float64 // NaN breaks the line
+	Dashed bool
+	Stems  bool // one upright line for each point, from the lower edge
+	Color  int  // place in Series, for a curve that takes its color from another panel; 0: its own place
+}
+
+func (l *Lines) height(float64) float64 {
+	h := l.Height
+	if h == 0 {
+		h = 170
+	}
+	return topRoom + l.legendHeight() + h + bottomRoom
+}
+
+func (l *Lines) legendHeight() float64 {
+	if len(l.Series) < 2 {
+		return 0
+	}
+	return 18
+}
+
+func (l *Lines) draw(s *scene, b box) {
+	s.add(text{x: b.x, y: b.y + headSize, s: l.Title, size: headSize, color: ink, bold: true})
+	top := topRoom + l.legendHeight()
+	area := box{b.x + leftRoom, b.y + top, b.w - leftRoom - 8, b.h - top - bottomRoom}
+	xs, ys := l.axes()
+	drawAxes(s, b, area, xs, ys, l.X, l.Y)
+	x := area.x
+	for i, c := range l.Series {
+		col := Series[(i+c.Color)%len(Series)]
+		l.curve(s, area, c, col, xs, ys)
+		if len(l.Series) > 1 {
+			s.add(path{points: [][2]float64{{x, b.y + topRoom + 3}, {x + 20, b.y + topRoom + 3}}, color: col, width: 2, dashed: c.Dashed})
+			s.add(text{x: x + 25, y: b.y + topRoom + 7, s: c.Name, size: textSize, color: ink})
+			x += 25 + textWidth(c.Name, textSize) + 18
+		}
+	}
+}
+
+// axes returns the ranges of the data; Lo and Hi, if set, are the Y range.
+func (l *Lines) axes() (xs, ys axis) {
+	xs = axis{math.Inf(1), math.Inf(-1), l.LogX}
+	ys = axis{math.Inf(1), math.Inf(-1), l.LogY}
+	for _, c := range l.Series {
+		if c.X != nil && len(c.X) != len(c.Y) {
+			panic(fmt.Sprintf("plot: curve %q has %d x and %d y", c.Name, len(c.X), len(c.Y)))
+		}
+		for i, y := range c.Y {
+			x := c.at(i)
+			if math.IsNaN(y) || l.LogY && y <= 0 || l.LogX && x <= 0 {
+				continue
+			}
+			xs.lo, xs.hi = min(xs.lo, x), max(xs.hi, x)
+			ys.lo, ys.hi = min(ys.lo, y), max(ys.hi, y)
+			if c.Stems {
+				ys.lo = min(ys.lo, 0)
+			}
+		}
+	}
+	if l.Lo != 0 || l.Hi != 0 {
+		ys.lo, ys.hi = l.Lo, l.Hi
+	}
+	if xs.lo > xs.hi { // no point at all
+		return axis{0, 1, false}, axis{0, 1, false}
+	}
+	return xs.widened(), ys.widened()
+}
+
+func (c Curve) at(i int) float64 {
+	if c.X == nil {
+		return float64(i)
+	}
+	return c.X[i]
+}
+
+func (l *Lines) curve(s *scene, area box, c Curve, col color.RGBA, xs, ys axis) {
+	var run [][2]float64
+	flush := func() {
+		if len(run) == 1 { // a lone point must be seen
+			run = append(run, [2]float64{run[0][0] + 2, run[0][1]})
+		}
+		if len(run) > 0 {
+			s.add(path{points: run, color: col, width: 1.5, dashed: c.Dashed})
+		}
+		run = nil
+	}
+	for i, y := range c.Y {
+		x := c.at(i)
+		if math.IsNaN(y) || l.LogY && y <= 0 || l.LogX && x <= 0 {
+			flush()
+			continue
+		}
+		p := [2]float64{area.x + area.w*xs.at(x), area.y + area.h*(1-ys.at(y))}
+		if c.Stems {
+			if y > ys.lo {
+				s.line(p[0], area.y+area.h, p[0], p[1], col, 1.4)
+			}
+			continue
+		}
+		run = append(run, p)
+	}
+	flush()
+}
+
+// drawAxes draws grid, ticks and names of a plot area.
+func drawAxes(s *scene, b, area box, xs, ys axis, xName, yName string) {
+	for _, v := range ys.ticks(max(int(area.h/32), 2)) {
+		y := area.y + area.h*(1-ys.at(v))
+		s.line(area.x, y, area.x+area.w, y, grid, 1)
+		s.add(text{x: area.x - 6, y: y + textSize*0.35, s: label(v), size: textSize, anchor: end, color: faint})
+	}
+	for _, v := range xs.ticks(max(int(area.w/80), 2)) {
+		x := area.x + area.w*xs.at(v)
+		s.line(x, area.y+area.h, x, area.y+area.h+3, faint, 1)
+		s.add(text{x: x, y: area.y + area.h + textSize + 4, s: label(v), size: textSize, anchor: middle, color: faint})
+	}
+	s.frame(area)
+	axisNames(s, b, area, xName, yName)
+}
