@@ -22,8 +22,8 @@ type Factor struct {
 // "matrix"); linalg's *NoConvergence. Cost: O(T·d²) time, O(T·d) memory. a is not
 // kept.
 func NewFactor(a linalg.Matrix) (*Factor, error) {
-	if i, j, found := a.NonFinite(); found {
-		return nil, &NonFiniteError{Factor: "matrix", Row: i, Col: j, Value: a.At(i, j)}
+	if err := finite(a); err != nil {
+		return nil, err
 	}
 	a, e := moderate(a)
 	q, r := linalg.QR(a)
@@ -58,6 +58,9 @@ func (f *Factor) norm() float64 {
 // A zero matrix has zeros. Errors: *NonFiniteError, *RangeError, linalg's
 // *NoConvergence. Cost: O(T·d·min(T, d)). Accuracy: as Factor.Spectrum.
 func OfMatrix(a linalg.Matrix) (Spectrum, error) {
+	if err := finite(a); err != nil {
+		return Spectrum{}, err
+	}
 	if a.Rows < a.Cols {
 		a = a.T() // the same singular values; QR wants the long side down
 	}
@@ -230,6 +233,14 @@ func scaled(sigma []float64, e int, noise float64, method string) (Spectrum, err
 	s.Noise = math.Ldexp(noise, e)
 	s.Bound = 8 * s.Noise
 	return s, nil
+}
+
+// finite locates a NaN or infinity before it can spread.
+func finite(a linalg.Matrix) error {
+	if i, j, found := a.NonFinite(); found {
+		return &NonFiniteError{Factor: "matrix", Row: i, Col: j, Value: a.At(i, j)}
+	}
+	return nil
 }
 
 // moderate returns a, divided by 2^e where its entries are so large or small that

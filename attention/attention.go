@@ -1,0 +1,91 @@
+// Package attention computes with the T×T softmax of a head without storing it:
+// one pass over row blocks for what each row and column tells, products of A and
+// Aᵀ with a few vectors, the largest singular values with their certificates, and
+// the factors and overlaps of energy fields. It knows nothing of files, models or
+// the names that measures give to these numbers.
+package attention
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/eigenhead/eigenhead/head"
+	"github.com/eigenhead/eigenhead/linalg"
+)
+
+// Options of New and Rows. Nil or the zero value means the defaults.
+type Options struct {
+	// Memory bounds the bytes of row blocks that one operator keeps; blocks beyond
+	// it are computed again in every product. 0: DefaultMemory. Negative: keep none.
+	Memory int64
+	// Tokens are the ids of the sequence, for induction; nil: not measured.
+	Tokens []int
+}
+
+// DefaultMemory holds a causal head of 4096 tokens.
+const DefaultMemory = 64 << 20
+
+// blockRows is the number of rows computed together. Fixed, so that bits do not
+// depend on the machine: large enough for the product kernel to be efficient,
+// small enough that a block of a long context stays in the cache.
+const blockRows = 64
+
+// NonFiniteError locates the first NaN or infinity of a head's queries or keys.
+type NonFiniteError struct {
+	ID         head.ID
+	Tensor     string // "q" or "k"
+	Token, Col int
+	Value      float64
+}
+
+// Error names head, tensor and place.
+func (e *NonFiniteError) Error() string {
+	return fmt.Sprintf("head %v: %s is %v at token %d, column %d, want finite numbers", e.ID, e.Tensor, e.Value, e.Token, e.Col)
+}
+
+// RangeError says that scores may be too large to be squared in float64.
+type RangeError struct {
+	ID   head.ID
+	Size float64 // |scale|·max‖q_i‖·max‖k_j‖, which bounds every score
+}
+
+// maxScore is the largest bound on scores that is accepted.
+const maxScore = 1e150
+
+// Error prints the bound.
+func (e *RangeError) Error() string {
+	return fmt.Sprintf("head %v: scores up to %.3g, want at most %g", e.ID, e.Size, maxScore)
+}
+
+// checkPair panics on shapes that cannot be and reports numbers that cannot be
+// worked with. It returns scale·Q and the bound |scale|·max‖q‖·max‖k‖ on scores.
+func checkPair(p head.Pair) (q linalg.Matrix, size float64, err error) {
+	if p.Q.Rows != p.K.Rows || p.Q.Cols != p.K.Cols {
+		panic(fmt.Sprintf("attention: head %v: Q is [%d, %d] and K [%d, %d]", p.ID, p.Q.Rows, p.Q.Cols, p.K.Rows, p.K.Cols))
+	}
+	if p.Mask.Kind == head.MaskWindow && p.Mask.Window < 1 {
+		panic(fmt.Sprintf("attention: head %v: window %d, want at least 1", p.ID, p.Mask.Window))
+	}
+	for _, m := range []struct {
+		name string
+		m    linalg.Matrix
+	}{{"q", p.Q}, {"k", p.K}} {
+		if i, j, found := m.m.NonFinite(); found {
+			return linalg.Matrix{}, 0, &NonFiniteError{ID: p.ID, Tensor: m.name, Token: i, Col: j, Value: m.m.At(i, j)}
+		}
+	}
+	q = scaledQueries(p)
+	size = largestRow(q) * largestRow(p.K)
+	if !(size <= maxScore) {
+		return linalg.Matrix{}, 0, &RangeError{ID: p.ID, Size: size}
+	}
+	return q, size, nil
+}
+
+func largestRow(m linalg.Matrix) float64 {
+	largest := 0.0
+	for i := range m.Rows {
+		largest = math.Max(largest, linalg.Norm2(m.Row(i))) // an overflow stays +Inf
+	}
+	return largest
+}

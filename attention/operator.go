@@ -1,0 +1,169 @@
+package attention
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/eigenhead/eigenhead/head"
+	"github.com/eigenhead/eigenhead/linalg"
+	"github.com/eigenhead/eigenhead/spectrum"
+)
+
+// Operator is A = softmax of a head's masked scores, as a thing that multiplies.
+// Not safe for concurrent use: it owns its buffers.
+type Operator struct {
+	*tiles
+	stats  *RowStats
+	factor []float64       // A[i,j] = factor_i · exp(z_ij − shift_i)
+	shift  []float64       // the largest z_ij
+	kept   []linalg.Matrix // by block; empty where it is computed anew
+}
+
+var _ spectrum.Operator = (*Operator)(nil)
+
+// New makes the one pass over the scores of a head: it fills RowStats, and keeps
+// blocks of A within the memory budget so that products need no scores again.
+// Panics, errors and cost: as Rows, plus the memory of the budget.
+func New(ctx context.Context, p head.Pair, opts *Options) (*Operator, error) {
+	var o Options
+	if opts != nil {
+		o = *opts
+	}
+	if o.Memory == 0 {
+		o.Memory = DefaultMemory
+	}
+	t, err := newTiles(p)
+	if err != nil {
+		return nil, err
+	}
+	if o.Tokens != nil && len(o.Tokens) != t.T {
+		panic(fmt.Sprintf("attention: head %v: %d token ids for %d tokens", p.ID, len(o.Tokens), t.T))
+	}
+	t.ramp()
+	a := &Operator{tiles: t, stats: newRowStats(t.T, p.Sink != nil, o.Tokens != nil),
+		factor: make([]float64, t.T), shift: make([]float64, t.T), kept: make([]linalg.Matrix, t.blocks())}
+	a.stats.LogitError = t.logitError()
+	before := earlier(o.Tokens)
+	for b := range a.kept {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		m, s := t.scores(b)
+		for i := s.from; i < s.to; i++ {
+			a.first(m, s, i, before)
+		}
+		if o.Memory -= s.bytes(); o.Memory >= 0 {
+			a.kept[b] = m.Clone()
+		}
+	}
+	t.distance = nil
+	return a, nil
+}
+
+// Stats returns what the pass found.
+func (a *Operator) Stats() *RowStats { return a.stats }
+
+// Dims returns T, T.
+func (a *Operator) Dims() (rows, cols int) { return a.T, a.T }
+
+// first turns row i of a block of scores into row i of A and counts it.
+func (a *Operator) first(m linalg.Matrix, s span, i int, before []int) {
+	lo, hi := a.p.Mask.Visible(i, a.T)
+	z := a.visible(m, s, i)
+	e := a.row[:len(z)]
+	top := largest(z)
+	a.stats.MaxLogit[i] = top
+	if a.p.Softcap > 0 {
+		copy(e, z)
+		a.stats.addLogits(e, top, a.ones)
+		a.soften(z)
+		top = largest(z)
+		for j := range z {
+			z[j] -= top
+		}
+	} else {
+		a.stats.addLogits(z, top, a.ones)
+	}
+	linalg.Exp(e, z, 0)
+	a.shift[i] = top
+	a.factor[i] = a.stats.row(a.tiles, i, lo, top, z, e)
+	if before != nil {
+		a.stats.induction(i, lo, hi, before, e, a.factor[i])
+	}
+	for j, v := range e {
+		z[j] = v * a.factor[i]
+	}
+	a.hide(m, s, i)
+}
+
+// block returns block b of A, kept or computed anew with the same bits.
+func (a *Operator) block(b int) (linalg.Matrix, span) {
+	if a.kept[b].Rows > 0 {
+		return a.kept[b], a.span(b)
+	}
+	m, s := a.scores(b)
+	for i := s.from; i < s.to; i++ {
+		z := a.visible(m, s, i)
+		a.soften(z)
+		for j := range z {
+			z[j] -= a.shift[i]
+		}
+		linalg.Exp(z, z, 0)
+		for j := range z {
+			z[j] *= a.factor[i]
+		}
+		a.hide(m, s, i)
+	}
+	return m, s
+}
+
+// Mul computes dst = x·Aᵀ: row r of dst is A times row r of x.
+func (a *Operator) Mul(dst, x linalg.Matrix) { mul(a, a.tiles, dst, x) }
+
+// MulT computes dst = x·A: row r of dst is Aᵀ times row r of x.
+func (a *Operator) MulT(dst, x linalg.Matrix) { mulT(a, a.tiles, dst, x) }
+
+// blocker hands out the blocks of rows of a matrix, one at a time.
+type blocker interface {
+	block(b int) (linalg.Matrix, span)
+}
+
+func mul(a blocker, t *tiles, dst, x linalg.Matrix) {
+	for b := range t.blocks() {
+		m, s := a.block(b)
+		linalg.MulTB(dst.ColSlice(s.from, s.to), x.ColSlice(s.lo, s.hi), m) // [n, cols]·[rows, cols]ᵀ
+	}
+}
+
+func mulT(a blocker, t *tiles, dst, x linalg.Matrix) {
+	for r := range dst.Rows {
+		clear(dst.Row(r))
+	}
+	part := linalg.New(dst.Rows, t.widest())
+	for b := range t.blocks() {
+		m, s := a.block(b)
+		piece := part.ColSlice(0, s.hi-s.lo)
+		linalg.Mul(piece, x.ColSlice(s.from, s.to), m) // [n, rows]·[rows, cols]
+		for r := range dst.Rows {
+			linalg.Axpy(1, piece.Row(r), dst.Row(r)[s.lo:s.hi])
+		}
+	}
+}
+
+// earlier returns for each position the last earlier one with the same token, or
+// −1; nil without tokens.
+func earlier(tokens []int) []int {
+	if tokens == nil {
+		return nil
+	}
+	last := make(map[int]int, len(tokens))
+	before := make([]int, len(tokens))
+	for i, id := range tokens {
+		before[i] = -1
+		if m, ok := last[id]; ok {
+			before[i] = m
+		}
+		last[id] = i
+	}
+	return before
+}

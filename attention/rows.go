@@ -1,0 +1,185 @@
+package attention
+
+import (
+	"context"
+	"fmt"
+	"math"
+
+	"github.com/eigenhead/eigenhead/head"
+	"github.com/eigenhead/eigenhead/linalg"
+	"github.com/eigenhead/eigenhead/spectrum"
+)
+
+// RowStats is what one pass over the scores of a head tells. Slices have one
+// element per token i (a row of A) unless said otherwise; n_i is the number of
+// keys that query i sees and p the softmax over these keys alone, which is row i
+// of A unless a learned sink takes part: then A[i,j] = Mass[i]·p_j.
+//
+// Accuracy: beside rounding in the sums, (T+10)·ε relative, every entry of A is
+// off by at most e^{2·LogitError} − 1, relative.
+type RowStats struct {
+	Visible        []int     // n_i
+	MaxLogit       []float64 // largest visible score, before softcap and without sink
+	LSE            []float64 // ln Σ e^z over the visible keys, after softcap, without sink
+	EntropyNats    []float64 // −Σ p ln p, in [0, ln n_i]
+	Collision      []float64 // Σ p², in [1/n_i, 1]
+	Mass           []float64 // Σ_j A[i,j]: 1 unless there is a learned sink
+	NullMass       []float64 // 1 − Mass, of the learned sink; nil if there is none
+	First          []float64 // A[i,0]; 0 where query i does not see key 0
+	Diagonal       []float64 // A[i,i]
+	Previous       []float64 // A[i,i−1]; 0 for i = 0 and where it is hidden
+	DistanceTokens []float64 // Σ_j A[i,j]·|i−j|
+
+	// Induction, nil without token ids. Repeats[i] says that the token of row i
+	// occurred before; Induction is Σ A[i,j] over visible j with 1 ≤ j ≤ i whose
+	// previous token is that token, InductionUniform the same with A[i,j] = 1/n_i.
+	Repeats                     []bool
+	Induction, InductionUniform []float64
+
+	ColumnMass []float64 // per key k: Σ A[i,k] over the rows i > k that see k
+	ColumnRows []int     // per key k: the number of these rows
+
+	FrobeniusSquared float64 // ‖A‖_F²
+	LogitSumSquares  float64 // Σ_i Σ_j (S_ij − mean_i)² over visible j, S before softcap
+	LogitFreedom     int     // Σ_i (n_i − 1)
+	LogitError       float64 // no logit, after softcap, is off by more than this
+}
+
+// LogitStd returns the standard deviation of the visible scores within rows:
+//
+//	s² = Σ_i Σ_{j visible} (S_ij − mean_i)² / Σ_i (n_i − 1)
+//
+// Errors: spectrum.ErrUndefined where no query sees two keys.
+// Source: theory of the Gaussian null; unbiased for i.i.d. scores.
+func (s *RowStats) LogitStd() (float64, error) {
+	if s.LogitFreedom == 0 {
+		return 0, fmt.Errorf("logit standard deviation: no query sees two keys: %w", spectrum.ErrUndefined)
+	}
+	return math.Sqrt(s.LogitSumSquares / float64(s.LogitFreedom)), nil
+}
+
+// Rows makes the one pass and keeps nothing of A. It panics if Q and K differ in
+// shape, T = 0, or there are ids but not T of them.
+// Errors: *NonFiniteError, *RangeError, ctx's. Cost: O(T²·d/2) time under a causal
+// mask, O(64·T) memory.
+func Rows(ctx context.Context, p head.Pair, opts *Options) (*RowStats, error) {
+	o := Options{Memory: -1}
+	if opts != nil {
+		o.Tokens = opts.Tokens
+	}
+	a, err := New(ctx, p, &o)
+	if err != nil {
+		return nil, err
+	}
+	return a.Stats(), nil
+}
+
+// LogitStd returns RowStats.LogitStd without the softmax. Errors: as Rows and
+// RowStats.LogitStd.
+func LogitStd(ctx context.Context, p head.Pair) (float64, error) {
+	t, err := newTiles(p)
+	if err != nil {
+		return 0, err
+	}
+	s := RowStats{}
+	for b := range t.blocks() {
+		if err := ctx.Err(); err != nil {
+			return 0, err
+		}
+		scores, span := t.scores(b)
+		for i := span.from; i < span.to; i++ {
+			z := t.visible(scores, span, i)
+			s.addLogits(z, largest(z), t.ones)
+		}
+	}
+	return s.LogitStd()
+}
+
+func newRowStats(T int, sink, tokens bool) *RowStats {
+	f := func() []float64 { return make([]float64, T) }
+	s := &RowStats{Visible: make([]int, T), MaxLogit: f(), LSE: f(), EntropyNats: f(), Collision: f(), Mass: f(),
+		First: f(), Diagonal: f(), Previous: f(), DistanceTokens: f(), ColumnMass: f(), ColumnRows: make([]int, T)}
+	if sink {
+		s.NullMass = f()
+	}
+	if tokens {
+		s.Repeats, s.Induction, s.InductionUniform = make([]bool, T), f(), f()
+	}
+	return s
+}
+
+// addLogits counts one row of scores, overwriting it by z − top, and returns n.
+func (s *RowStats) addLogits(z []float64, top float64, ones []float64) {
+	for j, v := range z {
+		z[j] = v - top
+	}
+	// The largest is now 0, so Σz² is at most n times the sum about the mean: the
+	// subtraction costs no more than a factor n of accuracy.
+	n := float64(len(z))
+	sum := linalg.Dot(z, ones[:len(z)])
+	s.LogitSumSquares += max(0, linalg.Dot(z, z)-sum*sum/n)
+	s.LogitFreedom += len(z) - 1
+}
+
+// row fills in row i from t = z − max and e = exp(t) over the visible keys
+// [lo, lo+len(e)), and returns the factor that turns e into A.
+func (s *RowStats) row(t *tiles, i, lo int, top float64, z, e []float64) (factor float64) {
+	n := len(e)
+	sum := linalg.Dot(e, t.ones[:n])
+	lse := math.Log(sum)
+	s.Visible[i] = n
+	s.LSE[i] = top + lse
+	s.EntropyNats[i] = min(max(0, lse-linalg.Dot(e, z)/sum), math.Log(float64(n)))
+	squares := linalg.Dot(e, e) / (sum * sum)
+	s.Collision[i] = squares
+	s.Mass[i] = 1
+	if t.p.Sink != nil {
+		s.Mass[i] = logistic(s.LSE[i] - *t.p.Sink)
+		s.NullMass[i] = logistic(*t.p.Sink - s.LSE[i])
+	}
+	s.FrobeniusSquared += squares * s.Mass[i] * s.Mass[i]
+	factor = s.Mass[i] / sum
+	if lo == 0 {
+		s.First[i] = e[0] * factor
+	}
+	s.Diagonal[i] = e[i-lo] * factor
+	if i > lo {
+		s.Previous[i] = e[i-1-lo] * factor
+	}
+	// distance[T−1−i+j] = |i−j|
+	at := t.T - 1 - i + lo
+	s.DistanceTokens[i] = linalg.Dot(e, t.distance[at:at+n]) * factor
+	linalg.Axpy(factor, e[:i-lo], s.ColumnMass[lo:i])
+	for k := lo; k < i; k++ {
+		s.ColumnRows[k]++
+	}
+	return factor
+}
+
+// induction fills in row i. before[i] is the last earlier position of i's token,
+// or −1.
+func (s *RowStats) induction(i, lo, hi int, before []int, e []float64, factor float64) {
+	count, mass := 0, 0.0
+	for m := before[i]; m >= 0; m = before[m] {
+		if j := m + 1; j >= lo && j < hi { // j ≤ i as m < i
+			count++
+			mass += e[j-lo]
+		}
+	}
+	s.Repeats[i] = before[i] >= 0
+	s.Induction[i] = mass * factor
+	s.InductionUniform[i] = float64(count) / float64(hi-lo)
+}
+
+// logistic returns 1/(1+e^−x) without overflow.
+func logistic(x float64) float64 { return 1 / (1 + math.Exp(-x)) }
+
+func largest(x []float64) float64 {
+	m := x[0]
+	for _, v := range x {
+		if v > m {
+			m = v
+		}
+	}
+	return m
+}

@@ -1,0 +1,116 @@
+package attention
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/eigenhead/eigenhead/head"
+	"github.com/eigenhead/eigenhead/linalg"
+)
+
+// tiles cuts the T×T matrix of a head into blocks of rows, each over the columns
+// that any of its rows sees, and computes their scores.
+type tiles struct {
+	p        head.Pair
+	q        linalg.Matrix // scale·Q
+	T        int
+	size     float64   // bound on every |score|
+	ones     []float64 // T ones
+	distance []float64 // |x − (T−1)| at x = 0, …, 2T−2
+	buffer   []float64 // one block
+	row      []float64 // one row
+}
+
+// span is the rows and columns of one block.
+type span struct{ from, to, lo, hi int }
+
+func newTiles(p head.Pair) (*tiles, error) {
+	T := p.T()
+	if T == 0 {
+		panic(fmt.Sprintf("attention: head %v: no tokens", p.ID))
+	}
+	q, size, err := checkPair(p)
+	if err != nil {
+		return nil, err
+	}
+	t := &tiles{p: p, q: q, T: T, size: size, ones: make([]float64, T), row: make([]float64, T)}
+	for i := range t.ones {
+		t.ones[i] = 1
+	}
+	return t, nil
+}
+
+func (t *tiles) blocks() int { return (t.T + blockRows - 1) / blockRows }
+
+func (t *tiles) span(b int) span {
+	from := b * blockRows
+	to := min(from+blockRows, t.T)
+	lo, _ := t.p.Mask.Visible(from, t.T)
+	_, hi := t.p.Mask.Visible(to-1, t.T)
+	return span{from: from, to: to, lo: lo, hi: hi}
+}
+
+// bytes is the memory that block b takes when kept.
+func (s span) bytes() int64 { return 8 * int64(s.to-s.from) * int64(s.hi-s.lo) }
+
+// scores returns scale·Q·Kᵀ for block b, hidden keys included, in the one buffer:
+// valid until the next call.
+func (t *tiles) scores(b int) (linalg.Matrix, span) {
+	s := t.span(b)
+	rows, cols := s.to-s.from, s.hi-s.lo
+	if len(t.buffer) < rows*cols {
+		t.buffer = make([]float64, min(t.T, blockRows)*min(t.T, t.widest()))
+	}
+	m := linalg.Matrix{Rows: rows, Cols: cols, Stride: cols, Data: t.buffer[:rows*cols]}
+	linalg.MulTB(m, t.q.RowSlice(s.from, s.to), t.p.K.RowSlice(s.lo, s.hi)) // [rows, d]·[cols, d]ᵀ
+	return m, s
+}
+
+// widest is the largest number of columns of a block.
+func (t *tiles) widest() int {
+	if t.p.Mask.Kind == head.MaskWindow && t.p.Mask.Window < t.T {
+		return t.p.Mask.Window + blockRows
+	}
+	return t.T
+}
+
+// visible returns the part of row i of a block that query i sees.
+func (t *tiles) visible(m linalg.Matrix, s span, i int) []float64 {
+	lo, hi := t.p.Mask.Visible(i, t.T)
+	return m.Row(i - s.from)[lo-s.lo : hi-s.lo]
+}
+
+// hide zeroes the part of row i of a block that query i does not see.
+func (t *tiles) hide(m linalg.Matrix, s span, i int) {
+	lo, hi := t.p.Mask.Visible(i, t.T)
+	row := m.Row(i - s.from)
+	clear(row[:lo-s.lo])
+	clear(row[hi-s.lo:])
+}
+
+// soften applies the softcap in place.
+func (t *tiles) soften(z []float64) {
+	cap := t.p.Softcap
+	if cap <= 0 {
+		return
+	}
+	for j, v := range z {
+		z[j] = cap * math.Tanh(v/cap)
+	}
+}
+
+// ramp fills distance.
+func (t *tiles) ramp() {
+	t.distance = make([]float64, 2*t.T-1)
+	for x := range t.distance {
+		t.distance[x] = math.Abs(float64(x - (t.T - 1)))
+	}
+}
+
+// logitError bounds |computed − exact| over all logits: a sum of d products and
+// one scaling errs by (d+2)·u·|scale|·‖q‖‖k‖, u = 2⁻⁵³; tanh has slope at most 1
+// and adds its own rounding, at most 4u of the cap.
+func (t *tiles) logitError() float64 {
+	const u = 0x1p-53
+	return float64(t.p.Dim()+2)*u*t.size + 4*u*t.p.Softcap
+}
