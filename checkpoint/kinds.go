@@ -1,0 +1,95 @@
+package checkpoint
+
+import (
+	"strings"
+
+	"github.com/eigenhead/eigenhead/internal/safetensors"
+)
+
+// kind is one way to store numbers: blocks of block elements in bytes bytes.
+type kind struct {
+	name   string
+	id     uint32 // GGUF's number of the type
+	block  int
+	bytes  int
+	decode func(dst []float32, src []byte) // nil: listed only; whole blocks
+}
+
+// size returns the bytes of n elements, n a multiple of the block.
+func (k *kind) size(n int) int { return n / k.block * k.bytes }
+
+func float(name string) func([]float32, []byte) {
+	return func(dst []float32, src []byte) { safetensors.Float32s(dst, name, src) }
+}
+
+// kinds are all types of GGUF with their sizes. Types without a reader can be
+// listed and skipped.
+//
+// Source: ggml-common.h and gguf-py's constants.py (GGML_QUANT_SIZES).
+var kinds = []*kind{
+	{"F32", 0, 1, 4, float("F32")},
+	{"F16", 1, 1, 2, float("F16")},
+	{"Q4_0", 2, 32, 18, nil},
+	{"Q4_1", 3, 32, 20, nil},
+	{"Q5_0", 6, 32, 22, nil},
+	{"Q5_1", 7, 32, 24, nil},
+	{"Q8_0", 8, 32, 34, nil},
+	{"Q8_1", 9, 32, 40, nil},
+	{"Q2_K", 10, 256, 84, nil},
+	{"Q3_K", 11, 256, 110, nil},
+	{"Q4_K", 12, 256, 144, nil},
+	{"Q5_K", 13, 256, 176, nil},
+	{"Q6_K", 14, 256, 210, nil},
+	{"Q8_K", 15, 256, 292, nil},
+	{"IQ2_XXS", 16, 256, 66, nil},
+	{"IQ2_XS", 17, 256, 74, nil},
+	{"IQ3_XXS", 18, 256, 98, nil},
+	{"IQ1_S", 19, 256, 50, nil},
+	{"IQ4_NL", 20, 32, 18, nil},
+	{"IQ3_S", 21, 256, 110, nil},
+	{"IQ2_S", 22, 256, 82, nil},
+	{"IQ4_XS", 23, 256, 136, nil},
+	{"I8", 24, 1, 1, nil},
+	{"I16", 25, 1, 2, nil},
+	{"I32", 26, 1, 4, nil},
+	{"I64", 27, 1, 8, nil},
+	{"F64", 28, 1, 8, float("F64")},
+	{"IQ1_M", 29, 256, 56, nil},
+	{"BF16", 30, 1, 2, float("BF16")},
+	{"TQ1_0", 34, 256, 54, nil},
+	{"TQ2_0", 35, 256, 66, nil},
+	{"MXFP4", 39, 32, 17, nil},
+}
+
+// readable names the types that have a reader.
+var readable = func() string {
+	var names []string
+	for _, k := range kinds {
+		if k.decode != nil {
+			names = append(names, k.name)
+		}
+	}
+	return strings.Join(names, ", ")
+}()
+
+func kindByID(id uint32) *kind {
+	for _, k := range kinds {
+		if k.id == id {
+			return k
+		}
+	}
+	return nil
+}
+
+// floatKind returns the kind of a safetensors type, nil if it has no reader.
+func floatKind(name string) *kind {
+	if !safetensors.Readable(name) {
+		return nil
+	}
+	for _, k := range kinds {
+		if k.name == name {
+			return k
+		}
+	}
+	return nil
+}

@@ -1,0 +1,106 @@
+package checkpoint
+
+import (
+	"fmt"
+
+	"github.com/eigenhead/eigenhead/internal/mmap"
+	"github.com/eigenhead/eigenhead/internal/xerr"
+	"github.com/eigenhead/eigenhead/linalg"
+)
+
+// DType names how the numbers of a tensor are stored, as its file does: "F32",
+// "Q4_1", "I64". A type that we do not know keeps its name.
+type DType string
+
+// String returns the name.
+func (d DType) String() string { return string(d) }
+
+// Tensor is one array of a checkpoint. Its numbers stay in the file until asked
+// for. Reading does not look for NaN or infinity: the caller does, as it loads.
+type Tensor struct {
+	Name  string
+	Shape []int // row-major, outermost first; a GGUF file states it reversed
+	Type  DType
+
+	file       string // path of its file, for errors
+	part       *part
+	begin, end int // its bytes in the file
+	kind       *kind
+}
+
+// Elements returns the product of the shape.
+func (t *Tensor) Elements() int {
+	n := 1
+	for _, d := range t.Shape {
+		n *= d
+	}
+	return n
+}
+
+// Readable reports whether Rows and Float32s can read the tensor's type.
+func (t *Tensor) Readable() bool { return t.kind != nil && t.kind.decode != nil }
+
+// Rows reads rows [from, from+dst.Rows) of a 2-D tensor as float32.
+//
+// Shapes: dst is [n, Shape[1]]; it panics otherwise, and on rows that are not
+// there. Errors: *xerr.Unsupported for a type without a reader; mmap.ErrShrunk.
+// Accuracy: exact for F32, F16, BF16; F64 is rounded to nearest; quantised types
+// have the bits of the reference dequantiser of GGUF.
+// Cost: only the bytes of those rows are touched; no allocation if dst is compact
+// in its rows.
+func (t *Tensor) Rows(dst linalg.Matrix32, from int) error {
+	if len(t.Shape) != 2 || dst.Cols != t.Shape[1] || from < 0 || dst.Rows > t.Shape[0]-from {
+		panic(fmt.Sprintf("checkpoint: Rows of %s %v into [%d, %d] from row %d", t.Name, t.Shape, dst.Rows, dst.Cols, from))
+	}
+	raw, err := t.raw()
+	if err != nil {
+		return err
+	}
+	if dst.Rows == 0 || dst.Cols == 0 {
+		return nil
+	}
+	width := t.kind.size(dst.Cols)
+	return t.guard(func() {
+		if dst.Stride == dst.Cols {
+			n := dst.Rows * dst.Cols
+			t.kind.decode(dst.Data[:n], raw[from*width:(from+dst.Rows)*width])
+			return
+		}
+		for i := range dst.Rows {
+			t.kind.decode(dst.Row(i), raw[(from+i)*width:(from+i+1)*width])
+		}
+	})
+}
+
+// Float32s reads the whole tensor in row-major order. It panics unless
+// len(dst) is Elements(). Errors, accuracy: as Rows.
+func (t *Tensor) Float32s(dst []float32) error {
+	if len(dst) != t.Elements() {
+		panic(fmt.Sprintf("checkpoint: Float32s of %s %v into %d numbers", t.Name, t.Shape, len(dst)))
+	}
+	raw, err := t.raw()
+	if err != nil {
+		return err
+	}
+	return t.guard(func() { t.kind.decode(dst, raw) })
+}
+
+// Release says that the tensor's pages may leave memory; they are read again
+// from the file if they are needed after all.
+func (c *Checkpoint) Release(t *Tensor) { t.part.m.Release(t.begin, t.end) }
+
+func (t *Tensor) where() string { return fmt.Sprintf("%s: tensor %q", t.file, t.Name) }
+
+func (t *Tensor) raw() ([]byte, error) {
+	if !t.Readable() {
+		return nil, &xerr.Unsupported{File: t.where(), What: "type", Found: t.Type, Want: "one of " + readable}
+	}
+	return t.part.m.Bytes()[t.begin:t.end], nil
+}
+
+func (t *Tensor) guard(f func()) error {
+	if err := mmap.Guard(f); err != nil {
+		return fmt.Errorf("%s: %w", t.where(), err)
+	}
+	return nil
+}

@@ -1,0 +1,80 @@
+package safetensors
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+)
+
+// Float32s converts little-endian numbers of a readable type to float32.
+// F16, BF16 and F32 are exact (NaN stays NaN); F64 is rounded to nearest even,
+// beyond the float32 range to infinity.
+//
+// It panics unless dtype is readable and src holds exactly len(dst) numbers.
+func Float32s(dst []float32, dtype string, src []byte) {
+	check(len(dst), dtype, src)
+	switch dtype {
+	case "F32":
+		for i := range dst {
+			dst[i] = math.Float32frombits(binary.LittleEndian.Uint32(src[4*i:]))
+		}
+	case "BF16":
+		for i := range dst {
+			dst[i] = math.Float32frombits(uint32(binary.LittleEndian.Uint16(src[2*i:])) << 16)
+		}
+	case "F16":
+		for i := range dst {
+			dst[i] = Half(binary.LittleEndian.Uint16(src[2*i:]))
+		}
+	case "F64":
+		for i := range dst {
+			dst[i] = float32(math.Float64frombits(binary.LittleEndian.Uint64(src[8*i:])))
+		}
+	}
+}
+
+// Float64s is Float32s into float64: exact for every readable type.
+func Float64s(dst []float64, dtype string, src []byte) {
+	check(len(dst), dtype, src)
+	switch dtype {
+	case "F32":
+		for i := range dst {
+			dst[i] = float64(math.Float32frombits(binary.LittleEndian.Uint32(src[4*i:])))
+		}
+	case "BF16":
+		for i := range dst {
+			dst[i] = float64(math.Float32frombits(uint32(binary.LittleEndian.Uint16(src[2*i:])) << 16))
+		}
+	case "F16":
+		for i := range dst {
+			dst[i] = float64(Half(binary.LittleEndian.Uint16(src[2*i:])))
+		}
+	case "F64":
+		for i := range dst {
+			dst[i] = math.Float64frombits(binary.LittleEndian.Uint64(src[8*i:]))
+		}
+	}
+}
+
+func check(n int, dtype string, src []byte) {
+	if !Readable(dtype) {
+		panic(fmt.Sprintf("safetensors: dtype %s has no numbers to read", dtype))
+	}
+	if len(src) != n*Size(dtype) {
+		panic(fmt.Sprintf("safetensors: %d bytes of %s for %d numbers", len(src), dtype, n))
+	}
+}
+
+// Half returns the value of an IEEE 754 binary16 number; every one is exact in
+// float32, and NaN keeps its payload.
+func Half(h uint16) float32 {
+	sign, exp, frac := uint32(h>>15)<<31, uint32(h>>10)&31, uint32(h)&1023
+	switch {
+	case exp == 31:
+		return math.Float32frombits(sign | 255<<23 | frac<<13)
+	case exp == 0: // zero or subnormal: frac · 2⁻²⁴, an exact product
+		v := float32(frac) * (1.0 / (1 << 24))
+		return math.Float32frombits(sign | math.Float32bits(v))
+	}
+	return math.Float32frombits(sign | (exp+127-15)<<23 | frac<<13)
+}
