@@ -1,0 +1,186 @@
+package arch
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/eigenhead/eigenhead/head"
+	"github.com/eigenhead/eigenhead/internal/xerr"
+)
+
+// llama is the Llama family: RMS norms, RoPE, grouped-query attention, a gated
+// MLP. SmolLM and TinyLlama declare it; Mistral differs by its attention window.
+// Reference: transformers, models/llama and models/mistral; llama.cpp, LLM_ARCH_LLAMA.
+var llama = &family{
+	Name:       "llama",
+	ModelTypes: []string{"llama", "mistral"},
+	Classes:    []string{"LlamaForCausalLM", "MistralForCausalLM"},
+	GGUF:       "llama",
+	Config:     llamaConfig,
+	Metadata:   llamaMetadata,
+	Tensors:    llamaTensors,
+}
+
+// llamaConfig reads a config.json.
+func llamaConfig(m *Model, s *settings) {
+	source, absentKV := "LlamaConfig default", 0
+	mistral := s.values["model_type"] == "mistral"
+	if mistral {
+		source, absentKV = "MistralConfig default", 8
+	}
+	rmsShape(m, s)
+	m.Activation = siluOnly(s, source)
+	m.NormEps = s.positiveOr("rms_norm_eps", 1e-6, source)
+	m.KVHeads = kvHeads(m, s, absentKV, source)
+	m.HeadDim = headDim(m, s)
+	m.Rope = ropeConfig(s, m.HeadDim, 10000, source)
+	m.Tied = s.flagOr("tie_word_embeddings", false, source)
+	if mistral {
+		mistralWindow(m, s)
+	} else {
+		m.attnBias = s.flagOr("attention_bias", false, source)
+		m.mlpBias = s.flagOr("mlp_bias", false, source)
+	}
+	allFull(s)
+	finishRMS(m, s)
+}
+
+// rmsShape reads the sizes that the Llama-like families share; none has a default.
+func rmsShape(m *Model, s *settings) {
+	m.Layers = s.count("num_hidden_layers", maxLayers)
+	m.Heads = s.count("num_attention_heads", maxHeads)
+	m.Width = s.count("hidden_size", maxWidth)
+	m.FFN = s.count("intermediate_size", maxWidth)
+	m.Vocab = s.count("vocab_size", maxVocab)
+	m.Context = s.count("max_position_embeddings", maxContext)
+}
+
+// finishRMS fills in what follows from the configuration, and checks it.
+func finishRMS(m *Model, s *settings) {
+	m.Position, m.Norm = "rope", "rms"
+	if s.err != nil {
+		return
+	}
+	if m.Heads%m.KVHeads != 0 {
+		s.err = &xerr.Format{File: s.file, What: "key value heads", Found: m.KVHeads, Want: fmt.Sprintf("a divisor of the %d query heads", m.Heads)}
+	}
+	m.Scale = 1 / math.Sqrt(float64(m.HeadDim))
+}
+
+// kvHeads reads num_key_value_heads: as many as heads where it is null; the
+// reference's default, or 0 for as many as heads, where it is absent.
+func kvHeads(m *Model, s *settings, absent int, source string) int {
+	if _, present := s.values["num_key_value_heads"]; present || absent == 0 {
+		absent, source = m.Heads, "as many as num_attention_heads"
+	}
+	return s.countOr("num_key_value_heads", maxHeads, absent, source)
+}
+
+// headDim reads head_dim: hidden_size / num_attention_heads where it has no value.
+func headDim(m *Model, s *settings) int {
+	if s.has("head_dim") {
+		return s.count("head_dim", maxHeadDim)
+	}
+	if s.err != nil {
+		return 0
+	}
+	if m.Width%m.Heads != 0 {
+		s.wrong("hidden_size", m.Width, fmt.Sprintf("a multiple of num_attention_heads, %d, where head_dim is not given", m.Heads))
+		return 0
+	}
+	return s.countOr("head_dim", maxHeadDim, m.Width/m.Heads, "hidden_size / num_attention_heads")
+}
+
+// siluOnly reads hidden_act of a gated MLP.
+func siluOnly(s *settings, source string) Activation {
+	switch name := s.wordOr("hidden_act", "silu", source); name {
+	case "silu", "swish":
+		return SiLU
+	case "gelu":
+		return GELU
+	case "gelu_pytorch_tanh", "gelu_new":
+		return GELUTanh
+	case "relu":
+		return ReLU
+	default:
+		if s.err == nil {
+			s.refuse("hidden_act", "silu, gelu, gelu_pytorch_tanh, gelu_new or relu", "this activation is not supported")
+		}
+		return SiLU
+	}
+}
+
+// mistralWindow reads sliding_window: the reference's default is a window of
+// 4096, and null turns it off, so an absent key and a null differ.
+func mistralWindow(m *Model, s *settings) {
+	value, present := s.values["sliding_window"]
+	window := 4096
+	switch {
+	case !present:
+		s.byDefault("sliding_window", window, "MistralConfig default")
+	case value == nil:
+		return
+	default:
+		window = s.count("sliding_window", maxContext)
+	}
+	m.windows = make([]head.Mask, m.Layers)
+	for l := range m.windows {
+		m.windows[l] = head.Mask{Kind: head.MaskWindow, Window: window}
+	}
+}
+
+// allFull reads layer_types where every layer must attend to everything.
+func allFull(s *settings) {
+	for _, kind := range s.words("layer_types") {
+		if kind != "full_attention" {
+			s.refuse("layer_types", `"full_attention" in every layer`, hintFor("layer_types"))
+		}
+	}
+}
+
+// llamaMetadata reads the keys of a GGUF.
+func llamaMetadata(m *Model, s *settings) {
+	rmsMetadata(m, s)
+	if s.err == nil && s.has("expert_count") && !off(s.values["expert_count"]) {
+		s.refuse("expert_count", "no experts", "mixtures of experts are not supported: their layers hold several MLPs and a router")
+	}
+	finishRMS(m, s)
+}
+
+// rmsMetadata reads the keys that the Llama-like families share.
+func rmsMetadata(m *Model, s *settings) {
+	m.Layers = s.count("block_count", maxLayers)
+	m.Heads = s.count("attention.head_count", maxHeads)
+	m.Width = s.count("embedding_length", maxWidth)
+	m.FFN = s.count("feed_forward_length", maxWidth)
+	m.Context = s.count("context_length", maxContext)
+	m.NormEps = s.positive("attention.layer_norm_rms_epsilon")
+	m.KVHeads = s.countOr("attention.head_count_kv", maxHeads, m.Heads, "as many as attention.head_count")
+	if s.has("vocab_size") {
+		m.Vocab = s.count("vocab_size", maxVocab)
+	}
+	m.Activation = SiLU // llama.cpp has no key for it
+	if s.err != nil {
+		return
+	}
+	m.HeadDim = m.Width / m.Heads
+	if s.has("attention.key_length") {
+		m.HeadDim = s.count("attention.key_length", maxHeadDim)
+	} else if m.Width%m.Heads != 0 {
+		s.wrong("embedding_length", m.Width, fmt.Sprintf("a multiple of attention.head_count, %d", m.Heads))
+		return
+	}
+	if n := s.countOr("attention.value_length", maxHeadDim, m.HeadDim, "as attention.key_length"); n != m.HeadDim && s.err == nil {
+		s.refuse("attention.value_length", fmt.Sprintf("%d, the length of keys", m.HeadDim), "values of another length than keys are not supported in this family")
+	}
+	m.Rope = ropeMetadata(s, m.HeadDim)
+}
+
+// llamaTensors finds the weights under either naming.
+func llamaTensors(m *Model, f *finder, tied tying) {
+	if m.GGUF {
+		rmsTensorsGGUF(m, f, tied, true)
+		return
+	}
+	rmsTensors(m, f, tied)
+}

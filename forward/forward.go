@@ -1,0 +1,125 @@
+// Package forward runs a model over one sequence in plain float32 and hands each
+// attention layer to a visitor: q, k and v exactly as they enter the dot
+// product, the residual stream, and the weights around them. It keeps nothing
+// larger than one layer. It knows nothing of measures, spectra or files.
+package forward
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/eigenhead/eigenhead/arch"
+	"github.com/eigenhead/eigenhead/head"
+	"github.com/eigenhead/eigenhead/internal/xerr"
+	"github.com/eigenhead/eigenhead/linalg"
+)
+
+// Options says what a run computes. The zero value, like nil, visits every
+// layer and computes the logits.
+type Options struct {
+	Layers     []int                 // visit only these; nil: all
+	NoLogits   bool                  // stop after the last layer to visit: Output is empty
+	KeepLogits bool                  // keep the logits of every position: T·vocab numbers
+	Progress   func(done, total int) // called after each step with the weights passed and to pass; nil: not
+}
+
+// Output is what the model says about the sequence.
+type Output struct {
+	NLL        []float64       // −ln p of tokens 2..T given those before, in nats; length T−1
+	LogitsLast []float32       // [vocab] after the last token
+	Logits     linalg.Matrix32 // [T, vocab] if Options.KeepLogits
+}
+
+// MeanNLL returns the mean of NLL in nats a token, and false for a single token,
+// which has none.
+func (o *Output) MeanNLL() (float64, bool) {
+	if len(o.NLL) == 0 {
+		return 0, false
+	}
+	var sum float64
+	for _, v := range o.NLL {
+		sum += v
+	}
+	return sum / float64(len(o.NLL)), true
+}
+
+// Run computes the model's forward pass over tokens and calls visit for each
+// wanted layer, in order, from the calling goroutine. visit may be nil. The
+// layer is fresh at each call and nothing of it is used again: the visitor may
+// keep it and measure it on other goroutines while the next layer is computed.
+// An error of visit stops the run and is returned.
+//
+// Errors: *xerr.Usage for tokens or layers that the model does not have;
+// *xerr.Format for weights that are not finite; ctx's. After ctx is done the
+// run stops within one block of rows (well below a second).
+// Accuracy: products and exponentials in float32; sums of norms, of softmax
+// denominators and of NLL in float64. The same bits for any number of cores.
+// Memory: one layer of weights in float32, its activations in float32 and, if it
+// is visited, in float64; logits by tiles. Cost: two operations per weight and
+// token, and 4·T²·width for attention.
+func Run(ctx context.Context, m *arch.Model, tokens []int, opts *Options, visit func(*head.Layer) error) (*Output, error) {
+	if opts == nil {
+		opts = &Options{}
+	}
+	if err := checkTokens(m, tokens); err != nil {
+		return nil, err
+	}
+	wanted, err := wantedLayers(m, opts.Layers)
+	if err != nil {
+		return nil, err
+	}
+	p, err := newPass(ctx, m, tokens, opts)
+	if err != nil {
+		return nil, err
+	}
+	for l := range m.Layers {
+		if opts.NoLogits && !slices.Contains(wanted[l:], true) {
+			return &Output{}, nil
+		}
+		v := visit
+		if !wanted[l] {
+			v = nil
+		}
+		if err := p.block(l, v); err != nil {
+			return nil, err
+		}
+	}
+	if opts.NoLogits {
+		return &Output{}, nil
+	}
+	return p.logits()
+}
+
+// checkTokens refuses a sequence that the model cannot take.
+func checkTokens(m *arch.Model, tokens []int) error {
+	if len(tokens) == 0 {
+		return &xerr.Usage{Flag: "tokens", Found: "none", Want: "at least one token"}
+	}
+	if m.Positions != nil && len(tokens) > m.Positions.Out {
+		return &xerr.Usage{Flag: "context", Found: fmt.Sprintf("%d is beyond the %d learned positions of %s", len(tokens), m.Positions.Out, m.Name),
+			Want: fmt.Sprintf("at most %d", m.Positions.Out), Hint: fmt.Sprintf("use --context %d: learned positions cannot be extended", m.Positions.Out)}
+	}
+	for i, id := range tokens {
+		if id < 0 || id >= m.Vocab {
+			return &xerr.Usage{Flag: "tokens", Found: fmt.Sprintf("id %d at position %d", id, i), Want: fmt.Sprintf("0-%d", m.Vocab-1),
+				Hint: "the tokens come from another vocabulary"}
+		}
+	}
+	return nil
+}
+
+// wantedLayers returns for each layer whether it is to be visited.
+func wantedLayers(m *arch.Model, layers []int) ([]bool, error) {
+	wanted := make([]bool, m.Layers)
+	for l := range wanted {
+		wanted[l] = layers == nil
+	}
+	for _, l := range layers {
+		if l < 0 || l >= m.Layers {
+			return nil, &xerr.Usage{Flag: "layers", Found: fmt.Sprintf("layer %d not found", l), Want: fmt.Sprintf("0-%d", m.Layers-1)}
+		}
+		wanted[l] = true
+	}
+	return wanted, nil
+}

@@ -1,0 +1,104 @@
+package forward
+
+import (
+	"math"
+
+	"github.com/eigenhead/eigenhead/linalg"
+)
+
+// vocabTile is how many rows of the output head are in memory at a time.
+const vocabTile = 2048
+
+// logits computes the logits of every position by tiles, rowBlock tokens by
+// vocabTile outputs, and keeps of each position only what the likelihood of the
+// next token needs: the largest logit, Σe^(logit − largest) and its own logit.
+func (p *pass) logits() (*Output, error) {
+	if err := p.finalNorm(); err != nil {
+		return nil, err
+	}
+	T, vocab := p.x.Rows, p.m.Vocab
+	out := &Output{LogitsLast: make([]float32, vocab)}
+	if p.opts.KeepLogits {
+		out.Logits = linalg.New32(T, vocab)
+	}
+	sums := make([]logSum, T)
+	for from := 0; from < vocab; from += vocabTile {
+		to := min(vocab, from+vocabTile)
+		w := p.wa.matrix(to-from, p.m.Width)
+		if err := p.m.Head.LoadRows(w, from); err != nil {
+			return nil, err
+		}
+		for row := 0; row < T; row += rowBlock {
+			tile := p.ha.matrix(min(T, row+rowBlock)-row, to-from)
+			if err := p.linear(tile, p.normed.RowSlice(row, row+tile.Rows), w, nil); err != nil {
+				return nil, err
+			}
+			p.collect(out, sums, tile, row, from)
+		}
+		p.step((to - from) * p.m.Width)
+	}
+	out.NLL = make([]float64, T-1)
+	for i := range out.NLL {
+		out.NLL[i] = sums[i].nll()
+	}
+	p.step(p.total)
+	return out, nil
+}
+
+// finalNorm normalizes the residual stream for the output head.
+func (p *pass) finalNorm() error { return p.norm(p.m.FinalNorm) }
+
+// collect takes what is needed out of a tile of logits whose first row and
+// column are given.
+func (p *pass) collect(out *Output, sums []logSum, tile linalg.Matrix32, row, col int) {
+	T := len(p.tokens)
+	if p.opts.KeepLogits {
+		for i := range tile.Rows {
+			copy(out.Logits.Row(row + i)[col:], tile.Row(i))
+		}
+	}
+	if row+tile.Rows == T {
+		copy(out.LogitsLast[col:], tile.Row(tile.Rows-1))
+	}
+	rows(tile.Rows, func(i int) {
+		if row+i+1 == T {
+			return // nothing comes after the last token
+		}
+		z := tile.Row(i)
+		if next := p.tokens[row+i+1] - col; next >= 0 && next < len(z) {
+			sums[row+i].own = float64(z[next])
+		}
+		sums[row+i].add(z)
+	})
+}
+
+// logSum is a running log Σ e^z over tiles. The zero value is an empty sum.
+type logSum struct {
+	top float64 // largest so far
+	sum float64 // Σ e^(z − top)
+	own float64 // the logit of the token that came
+}
+
+// add takes a tile into the sum and overwrites it.
+func (s *logSum) add(z []float32) {
+	top := z[0]
+	for _, v := range z {
+		top = max(top, v)
+	}
+	linalg.Exp32(z, z, top)
+	var sum float64
+	for _, v := range z {
+		sum += float64(v)
+	}
+	switch t := float64(top); {
+	case s.sum == 0:
+		s.top, s.sum = t, sum
+	case t > s.top:
+		s.top, s.sum = t, s.sum*math.Exp(s.top-t)+sum
+	default:
+		s.sum += sum * math.Exp(t-s.top)
+	}
+}
+
+// nll returns −ln of the softmax at the token that came.
+func (s *logSum) nll() float64 { return s.top + math.Log(s.sum) - s.own }
