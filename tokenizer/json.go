@@ -1,0 +1,287 @@
+package tokenizer
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sort"
+
+	"github.com/eigenhead/eigenhead/internal/xerr"
+)
+
+// fileJSON is a tokenizer.json, as far as it is read here.
+type fileJSON struct {
+	Added         []addedJSON     `json:"added_tokens"`
+	Normalizer    json.RawMessage `json:"normalizer"`
+	PreTokenizer  json.RawMessage `json:"pre_tokenizer"`
+	PostProcessor json.RawMessage `json:"post_processor"`
+	Model         *modelJSON      `json:"model"`
+}
+
+type addedJSON struct {
+	ID         int64  `json:"id"`
+	Content    string `json:"content"`
+	Special    bool   `json:"special"`
+	LStrip     bool   `json:"lstrip"`
+	RStrip     bool   `json:"rstrip"`
+	SingleWord bool   `json:"single_word"`
+	Normalized *bool  `json:"normalized"` // absent: true unless special
+}
+
+type modelJSON struct {
+	Type         string          `json:"type"`
+	Vocab        json.RawMessage `json:"vocab"`
+	Merges       json.RawMessage `json:"merges"`
+	Dropout      *float64        `json:"dropout"`
+	Unk          *string         `json:"unk_token"`
+	Prefix       *string         `json:"continuing_subword_prefix"`
+	Suffix       *string         `json:"end_of_word_suffix"`
+	FuseUnk      bool            `json:"fuse_unk"`
+	ByteFallback bool            `json:"byte_fallback"`
+	IgnoreMerges bool            `json:"ignore_merges"`
+}
+
+// FromJSON reads a tokenizer.json of type BPE, byte-level or as SentencePiece
+// vocabularies are converted. Normalizers, pre-tokenizers and post-processors
+// are recognized by exact comparison, and refused by name if not known. Ids
+// are those of the tokenizers library. WithConfig adds tokenizer_config.json.
+func FromJSON(file string, data []byte) (*Tokenizer, error) {
+	var f fileJSON
+	if err := unmarshal(file, data, &f); err != nil {
+		return nil, err
+	}
+	if err := checkModel(file, f.Model); err != nil {
+		return nil, err
+	}
+	t, err := jsonVocab(file, &f)
+	if err != nil {
+		return nil, err
+	}
+	if err := t.readNormalizer(file, f.Normalizer); err != nil {
+		return nil, err
+	}
+	pre, err := readPreTokenizer(file, f.PreTokenizer)
+	if err != nil {
+		return nil, err
+	}
+	if err := t.jsonModel(file, f.Model, pre); err != nil {
+		return nil, err
+	}
+	t.jsonAdded(f.Added)
+	return t, t.readPostProcessor(file, f.PostProcessor)
+}
+
+// unmarshal decodes JSON, with an error that says where it fails.
+func unmarshal(file string, data []byte, v any) error {
+	err := json.Unmarshal(data, v)
+	if err == nil {
+		return nil
+	}
+	what := "json"
+	var syntax *json.SyntaxError
+	var kind *json.UnmarshalTypeError
+	if errors.As(err, &syntax) {
+		what = fmt.Sprintf("json, byte %d", syntax.Offset)
+	} else if errors.As(err, &kind) && kind.Field != "" {
+		what = fmt.Sprintf("json, key %q", kind.Field)
+	}
+	return &xerr.Format{File: file, What: what, Found: err.Error(), Want: "a sound file"}
+}
+
+// checkModel refuses what would change ids and is not done here.
+func checkModel(file string, m *modelJSON) error {
+	if m == nil {
+		return &xerr.Format{File: file, What: `key "model"`, Found: "missing", Want: "a vocabulary with merges"}
+	}
+	refuse := func(what string, found, want any) error {
+		return &xerr.Unsupported{File: file, What: what, Found: found, Want: want, Hint: "pass ids instead of text"}
+	}
+	kind := m.Type
+	if kind == "" && isPresent(m.Merges) { // files older than the key
+		kind = "BPE"
+	}
+	switch {
+	case kind != "BPE":
+		return refuse("model.type", fmt.Sprintf("%q", m.Type), `"BPE"`)
+	case m.Dropout != nil && *m.Dropout != 0:
+		return refuse("model.dropout", *m.Dropout, "none: it makes ids random")
+	case m.Prefix != nil && *m.Prefix != "":
+		return refuse("model.continuing_subword_prefix", fmt.Sprintf("%q", *m.Prefix), "none")
+	case m.Suffix != nil && *m.Suffix != "":
+		return refuse("model.end_of_word_suffix", fmt.Sprintf("%q", *m.Suffix), "none")
+	case !isPresent(m.Vocab):
+		return &xerr.Format{File: file, What: `key "model.vocab"`, Found: "missing", Want: "tokens with their ids"}
+	}
+	return nil
+}
+
+// isPresent reports whether a JSON value is there and not null.
+func isPresent(raw json.RawMessage) bool { return len(raw) > 0 && !bytes.Equal(raw, []byte("null")) }
+
+// maxHoles bounds ids that have no token: real files have a few.
+func maxHoles(tokens int) int64 { return int64(tokens) + 1<<16 }
+
+// jsonVocab reads tokens and added tokens.
+func jsonVocab(file string, f *fileJSON) (*Tokenizer, error) {
+	var vocab map[string]int64
+	if err := unmarshal(file+": model.vocab", f.Model.Vocab, &vocab); err != nil {
+		return nil, err
+	}
+	for i, a := range f.Added {
+		if a.Content == "" {
+			return nil, &xerr.Format{File: file, What: fmt.Sprintf("added_tokens[%d].content", i), Found: "empty", Want: "text"}
+		}
+		if id, ok := vocab[a.Content]; ok && id != a.ID {
+			return nil, &xerr.Format{File: file, What: fmt.Sprintf("added token %q", a.Content),
+				Found: fmt.Sprintf("id %d", a.ID), Want: fmt.Sprintf("%d, its id in model.vocab", id)}
+		}
+		vocab[a.Content] = a.ID
+	}
+	return vocabByID(file, vocab)
+}
+
+// vocabByID turns a map of ids into a list.
+func vocabByID(file string, vocab map[string]int64) (*Tokenizer, error) {
+	limit := int64(len(vocab)) + maxHoles(len(vocab))
+	size := int64(0)
+	for piece, id := range vocab {
+		if id < 0 || id >= limit {
+			return nil, &xerr.Format{File: file, What: fmt.Sprintf("token %q", piece), Found: fmt.Sprintf("id %d", id),
+				Want: fmt.Sprintf("an id from 0 to %d, with %d tokens", limit-1, len(vocab))}
+		}
+		size = max(size, id+1)
+	}
+	pieces := make([]string, size)
+	names := make([]string, 0, len(vocab))
+	for piece := range vocab {
+		names = append(names, piece)
+	}
+	sort.Strings(names) // so that errors do not depend on the map's order
+	for _, piece := range names {
+		id := vocab[piece]
+		if old := pieces[id]; old != "" {
+			return nil, &xerr.Format{File: file, What: fmt.Sprintf("id %d", id), Found: fmt.Sprintf("%q and %q", old, piece),
+				Want: "one token for each id"}
+		}
+		pieces[id] = piece
+	}
+	return newVocab(file, pieces, make([]tokenKind, size))
+}
+
+// jsonAdded makes the added tokens found.
+func (t *Tokenizer) jsonAdded(list []addedJSON) {
+	for _, a := range list {
+		id := t.ids[a.Content]
+		t.kinds[id] = userToken
+		if a.Special {
+			t.kinds[id] = controlToken
+		}
+		t.decoded[id] = a.Content
+		token := addedToken{id: id, special: a.Special, lstrip: a.LStrip, rstrip: a.RStrip, word: a.SingleWord}
+		normalized := !a.Special
+		if a.Normalized != nil {
+			normalized = *a.Normalized
+		}
+		// Names are looked for in the normalized text as they would be
+		// normalized themselves. Without a normalizer that is still a second
+		// pass: a name of the first pass wins wherever it lies.
+		if normalized {
+			t.added.normalized.insert(string(t.norm.apply([]byte(a.Content), true)), token)
+		} else {
+			t.added.raw.insert(a.Content, token)
+		}
+	}
+}
+
+// readMerges reads merges, written as "a b" or as ["a", "b"].
+func (t *Tokenizer) readMerges(file string, raw json.RawMessage) (ranks, error) {
+	file += ": model.merges"
+	list := mergeList{file: file, ids: t.ids, last: true, out: ranks{}}
+	if !isPresent(raw) {
+		return list.out, nil
+	}
+	var pairs [][]string
+	if json.Unmarshal(raw, &pairs) == nil {
+		for i, p := range pairs {
+			if len(p) != 2 {
+				return nil, &xerr.Format{File: file, What: fmt.Sprintf("merge %d", i), Found: fmt.Sprintf("%d parts", len(p)), Want: 2}
+			}
+			if err := list.add(i, p[0], p[1]); err != nil {
+				return nil, err
+			}
+		}
+		return list.out, nil
+	}
+	var lines []string
+	if err := unmarshal(file, raw, &lines); err != nil {
+		return nil, err
+	}
+	for i, line := range lines {
+		if err := list.addLine(i, line); err != nil {
+			return nil, err
+		}
+	}
+	return list.out, nil
+}
+
+// jsonModel sets up the model for text that pre splits.
+func (t *Tokenizer) jsonModel(file string, m *modelJSON, pre preTokenizer) error {
+	merges, err := t.readMerges(file, m.Merges)
+	if err != nil {
+		return err
+	}
+	unk := noID
+	if m.Unk != nil {
+		id, ok := t.ids[*m.Unk]
+		if !ok {
+			return &xerr.Format{File: file, What: "model.unk_token", Found: fmt.Sprintf("%q", *m.Unk), Want: "a token of the vocabulary"}
+		}
+		unk = id
+	}
+	t.split = pre.stages
+	if pre.byteLevel {
+		t.decode(fromAlphabet)
+		t.kind = "byte-level BPE (" + pre.name + ")"
+		b := &byteBPE{bytes: alphabetTokens(t.ids), ranks: merges, unk: unk}
+		if m.IgnoreMerges {
+			b.whole = t.whole()
+		}
+		t.model = b
+		if pre.prefix {
+			t.norm.after, t.norm.afterIs, t.strip = prefixEach, " ", true
+		}
+		return nil
+	}
+	return t.jsonSentencePiece(file, m, pre, merges, unk)
+}
+
+// jsonSentencePiece sets up BPE over characters.
+func (t *Tokenizer) jsonSentencePiece(file string, m *modelJSON, pre preTokenizer, merges ranks, unk int32) error {
+	if pre.meta {
+		t.norm.space = meta
+		t.norm.after, t.norm.afterIs = pre.metaPrefix, meta
+	}
+	if t.norm.space == "" {
+		return &xerr.Unsupported{File: file, What: "pre_tokenizer", Found: "neither ByteLevel nor Metaspace, and no normalizer that replaces spaces",
+			Want: "a byte-level or SentencePiece vocabulary", Hint: "pass ids instead of text"}
+	}
+	c := &charBPE{ids: t.ids, ranks: merges, unk: unk, fuse: m.FuseUnk}
+	if bytes, all := byteTokens(t.ids); m.ByteFallback && all {
+		c.fallback = &bytes
+	}
+	if m.IgnoreMerges {
+		return &xerr.Unsupported{File: file, What: "model.ignore_merges", Found: true, Want: "false outside byte-level vocabularies"}
+	}
+	for i, p := range t.pieces {
+		if _, ok := spelledByte(p); ok && c.fallback != nil {
+			t.kinds[i] = byteToken
+		}
+	}
+	t.decode(plainSpaces)
+	t.kind = "SentencePiece BPE (tokenizer.json)"
+	t.strip = t.norm.prefix != prefixNever || t.norm.after != prefixNever
+	t.model = c
+	t.split = withMetaStage(t.split, t.ids)
+	return nil
+}
