@@ -1,6 +1,10 @@
 package spectrum
 
-import "github.com/eigenhead/eigenhead/linalg"
+import (
+	"fmt"
+
+	"github.com/eigenhead/eigenhead/linalg"
+)
 
 // Operator is a matrix M [rows, cols] known by its products. Vectors are the rows
 // of the matrices passed, which keeps each of them contiguous:
@@ -13,4 +17,44 @@ type Operator interface {
 	Dims() (rows, cols int)
 	Mul(dst, x linalg.Matrix)
 	MulT(dst, x linalg.Matrix)
+}
+
+// TopOptions of Top. The zero value means the defaults.
+type TopOptions struct {
+	K           int     // singular values wanted; 0: 2
+	Block       int     // vectors per product, at least K; 0: K + 2
+	Tol         float64 // stop at a block residual of Tol·σ₁; 0: 1e-6
+	MaxProducts int     // blocks multiplied by M or Mᵀ before giving up; 0: 2000
+	MaxBasis    int     // vectors kept per side before a restart; 0: 128; at least K + 3·Block is used
+	Seed        uint64  // of the start block; the same seed gives the same bits
+}
+
+// Leading holds the largest singular values of an operator, with vectors in rows.
+//
+// Residual is √(‖M·V − U·Σ‖₂² + ‖Mᵀ·U − V·Σ‖₂²), from products made with the final
+// vectors. As many singular values of M as there are in Sigma lie one-to-one within
+// Residual/√2 of them (Kahan): in a cluster the values are safe, the vectors are
+// not, and no residual proves that these are the largest. They are never too large:
+// σ_k(M) ≥ Sigma[k] − ε-sized terms, by Cauchy interlacing, as Orthogonality is small.
+type Leading struct {
+	Sigma         []float64     // descending, min(K, rows, cols) of them
+	U, V          linalg.Matrix // [k, rows], [k, cols]: row c is u_c, v_c
+	Residual      float64
+	Orthogonality float64 // largest entry of |U·Uᵀ − I| and |V·Vᵀ − I| over the whole basis
+	Products      int     // blocks multiplied
+	Restarts      int
+}
+
+// NoConvergence says that Top gave up, and how far it was.
+type NoConvergence struct {
+	Products        int
+	Sigma, Residual float64 // σ₁ and the block residual reached
+	Tol             float64
+	Orthogonality   float64
+}
+
+// Error prints the residual reached beside the one wanted.
+func (e *NoConvergence) Error() string {
+	return fmt.Sprintf("largest singular values: block residual %.3g after %d block products (basis orthonormal to %.1g), want %.3g (%g of σ₁)",
+		e.Residual, e.Products, e.Orthogonality, e.Tol*e.Sigma, e.Tol)
 }

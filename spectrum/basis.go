@@ -1,0 +1,167 @@
+package spectrum
+
+import (
+	"math"
+	"math/rand/v2"
+
+	"github.com/eigenhead/eigenhead/linalg"
+)
+
+// basis is a growing set of orthonormal vectors, in rows.
+type basis struct {
+	m       linalg.Matrix // [room, dim]; the first n rows are in use
+	n, dim  int
+	largest float64 // largest norm of a vector ever given to append
+}
+
+func newBasis(dim, room int) *basis {
+	return &basis{m: linalg.New(min(room, dim), dim), dim: dim}
+}
+
+func (b *basis) vectors(from, to int) linalg.Matrix { return b.m.RowSlice(from, to) }
+
+// vanished is the share of the largest norm below which what is left of a vector
+// is rounding and not direction. At it, normalizing lifts the part along the old
+// basis to ε/1e-13, a thousandth, and the second round takes it back to ε.
+const vanished = 1e-13
+
+// append orthonormalizes the rows of w and adds them, as far as there is room in
+// the space. It returns the coefficients
+//
+//	w_j = Σ_i old[j,i]·b_i + Σ_c inner[j,c]·(new vector c)
+//
+// and overwrites w. Where w_j has nothing new to offer, a random vector takes its
+// place, with coefficient zero.
+func (b *basis) append(w linalg.Matrix, rng *source) (old, inner linalg.Matrix) {
+	for j := range w.Rows {
+		b.largest = max(b.largest, linalg.Norm2(w.Row(j)))
+	}
+	count := b.n
+	room := min(w.Rows, b.dim-count)
+	old, inner = linalg.New(w.Rows, count), linalg.New(w.Rows, room)
+	project(w, b.vectors(0, count), old)
+	placed := 0
+	for j := range w.Rows {
+		x := w.Row(j)
+		for range 2 {
+			for c := range placed {
+				y := b.m.Row(count + c)
+				r := linalg.Dot(x, y)
+				linalg.Axpy(-r, y, x)
+				inner.Data[j*inner.Stride+c] += r
+			}
+		}
+		norm := linalg.Norm2(x)
+		if placed == room {
+			continue // the space is full: what is left is rounding
+		}
+		if norm > vanished*b.largest {
+			inner.Set(j, placed, norm)
+			scale(x, 1/norm)
+		} else {
+			rng.gaussian(x)
+		}
+		b.place(x, rng)
+		placed++
+	}
+	return old, inner
+}
+
+// place orthogonalizes x against everything and adds it. What it takes off is
+// rounding of the first round, or of a random vector, and is not recorded.
+func (b *basis) place(x []float64, rng *source) {
+	for tries := 0; ; tries++ {
+		before := linalg.Norm2(x)
+		for i := range b.n {
+			y := b.m.Row(i)
+			linalg.Axpy(-linalg.Dot(x, y), y, x)
+		}
+		after := linalg.Norm2(x)
+		if after > before/2 {
+			scale(x, 1/after)
+			copy(b.m.Row(b.n), x)
+			b.n++
+			return
+		}
+		if !(after > 1e-8*before) || tries > 10 {
+			rng.gaussian(x) // it was inside the span
+			continue
+		}
+		scale(x, 1/after)
+	}
+}
+
+// fill adds k random vectors.
+func (b *basis) fill(k int, rng *source) {
+	for range k {
+		x := make([]float64, b.dim)
+		rng.gaussian(x)
+		b.place(x, rng)
+	}
+}
+
+// project takes the rows' components along a basis off them and adds the
+// coefficients to c [rows of w, rows of q].
+func project(w, q, c linalg.Matrix) {
+	for j := range w.Rows {
+		for i := range q.Rows {
+			c.Set(j, i, linalg.Dot(w.Row(j), q.Row(i)))
+		}
+		for i := range q.Rows {
+			linalg.Axpy(-c.At(j, i), q.Row(i), w.Row(j))
+		}
+	}
+}
+
+// combine returns yᵀ·basis for y [n or fewer, k]: k vectors in rows.
+func (b *basis) combine(y linalg.Matrix) linalg.Matrix {
+	x := linalg.New(y.Cols, b.dim)
+	if y.Rows > 0 && y.Cols > 0 {
+		linalg.MulTA(x, y, b.vectors(0, y.Rows))
+	}
+	return x
+}
+
+// rotate replaces the basis by combine(y), orthonormal as y's columns are.
+func (b *basis) rotate(y linalg.Matrix) {
+	x := b.combine(y)
+	copyInto(b.vectors(0, x.Rows), x)
+	b.n = x.Rows
+}
+
+// defect returns the largest entry of |basis·basisᵀ − I|.
+func (b *basis) defect() float64 {
+	worst := 0.0
+	for i := range b.n {
+		for j := range i {
+			worst = max(worst, math.Abs(linalg.Dot(b.m.Row(i), b.m.Row(j))))
+		}
+		worst = max(worst, math.Abs(linalg.Dot(b.m.Row(i), b.m.Row(i))-1))
+	}
+	return worst
+}
+
+// source draws start vectors from an explicit seed.
+type source struct{ *rand.Rand }
+
+func newSource(seed uint64) *source {
+	return &source{rand.New(rand.NewPCG(seed, 0x5eed))}
+}
+
+func (s *source) gaussian(x []float64) {
+	for i := range x {
+		x[i] = s.NormFloat64()
+	}
+}
+
+func scale(x []float64, f float64) {
+	for i := range x {
+		x[i] *= f
+	}
+}
+
+func copyInto(dst, src linalg.Matrix) {
+	for i := range dst.Rows {
+		copy(dst.Row(i), src.Row(i))
+	}
+}

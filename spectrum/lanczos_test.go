@@ -1,0 +1,217 @@
+package spectrum
+
+import (
+	"context"
+	"errors"
+	"math"
+	"math/rand/v2"
+	"runtime"
+	"testing"
+
+	"github.com/eigenhead/eigenhead/linalg"
+	"pgregory.net/rapid"
+)
+
+// denseOperator multiplies by loops.
+type denseOperator struct{ m linalg.Matrix }
+
+func (d denseOperator) Dims() (int, int) { return d.m.Rows, d.m.Cols }
+
+func (d denseOperator) Mul(dst, x linalg.Matrix) {
+	for r := range x.Rows {
+		for i := range d.m.Rows {
+			s := 0.0
+			for j, v := range d.m.Row(i) {
+				s += v * x.At(r, j)
+			}
+			dst.Set(r, i, s)
+		}
+	}
+}
+
+func (d denseOperator) MulT(dst, x linalg.Matrix) { denseOperator{d.m.T()}.Mul(dst, x) }
+
+// withSpectrum returns a [m, n] matrix with the given singular values.
+func withSpectrum(rng *rand.Rand, m, n int, sigma []float64) linalg.Matrix {
+	u, _ := linalg.QR(randomMatrix(rng, m, len(sigma)))
+	v, _ := linalg.QR(randomMatrix(rng, n, len(sigma)))
+	for i := range u.Rows {
+		for c, s := range sigma {
+			u.Set(i, c, u.At(i, c)*s)
+		}
+	}
+	a := linalg.New(m, n)
+	linalg.MulTB(a, u, v)
+	return a
+}
+
+func randomMatrix(rng *rand.Rand, m, n int) linalg.Matrix {
+	a := linalg.New(m, n)
+	for i := range a.Data {
+		a.Data[i] = rng.NormFloat64()
+	}
+	return a
+}
+
+func causalUniform(T int) linalg.Matrix {
+	a := linalg.New(T, T)
+	for i := range T {
+		for j := range i + 1 {
+			a.Set(i, j, 1/float64(i+1))
+		}
+	}
+	return a
+}
+
+func topCases() map[string]linalg.Matrix {
+	rng := rand.New(rand.NewPCG(4, 2))
+	identity := linalg.New(50, 50)
+	for i := range 50 {
+		identity.Set(i, i, 1)
+	}
+	sink := linalg.New(90, 90)
+	for i := range 90 {
+		sink.Set(i, 0, .97)
+		sink.Set(i, i, sink.At(i, i)+.03)
+	}
+	slow := make([]float64, 100)
+	for i := range slow {
+		slow[i] = 1 - 1e-3*float64(i)
+	}
+	c := map[string]linalg.Matrix{
+		"random":       randomMatrix(rng, 80, 60),
+		"wide":         randomMatrix(rng, 30, 90),
+		"cluster":      withSpectrum(rng, 120, 120, []float64{2, 1 + 1e-9, 1, .9, .5, .1, 1e-3}),
+		"triple":       withSpectrum(rng, 60, 60, []float64{1, 1, 1, 1, 1, 1, .5, .25}),
+		"slow decay":   withSpectrum(rng, 150, 150, slow),
+		"identity":     identity,
+		"rank one":     withSpectrum(rng, 40, 40, []float64{3}),
+		"uniform":      causalUniform(200),
+		"sink":         sink,
+		"zero":         linalg.New(20, 20),
+		"one":          withSpectrum(rng, 1, 1, []float64{2}),
+		"two":          causalUniform(2),
+		"three":        causalUniform(3),
+		"row":          randomMatrix(rng, 1, 30),
+		"column":       randomMatrix(rng, 30, 1),
+		"huge":         withSpectrum(rng, 40, 40, []float64{1e200, 3e199, 1e198}),
+		"tiny":         withSpectrum(rng, 40, 40, []float64{1e-200, 3e-201, 1e-202}),
+		"graded":       withSpectrum(rng, 70, 70, []float64{1, 1e-4, 1e-8, 1e-12, 1e-16}),
+		"one entry":    linalg.New(64, 64),
+		"reducible":    linalg.New(64, 64),
+		"permutation":  linalg.New(33, 33),
+		"tall and low": withSpectrum(rng, 300, 5, []float64{5, 4, 3, 2, 1}),
+	}
+	c["one entry"].Set(63, 0, 1)
+	c["reducible"].Set(0, 0, 2)
+	c["reducible"].Set(40, 41, 1.5)
+	for i := range 33 {
+		c["permutation"].Set(i, (i+7)%33, 1)
+	}
+	return c
+}
+
+func checkTop(t interface {
+	Helper()
+	Errorf(string, ...any)
+}, name string, a linalg.Matrix, r *Leading) {
+	t.Helper()
+	want, err := linalg.SingularValues(a)
+	if err != nil {
+		t.Errorf("%s: %v", name, err)
+		return
+	}
+	// Rounding of a product of this size, beside the certified residual.
+	round := 4 * eps * float64(a.Rows+a.Cols) * want[0]
+	for k, v := range r.Sigma {
+		if !(v <= want[k]+round) {
+			t.Errorf("%s: σ%d = %v overshoots %v by %g", name, k+1, v, want[k], v-want[k])
+		}
+		if !(math.Abs(v-want[k]) <= r.Residual/math.Sqrt2+round) {
+			t.Errorf("%s: σ%d = %v, want %v, off by %g, bound %g", name, k+1, v, want[k], v-want[k], r.Residual/math.Sqrt2)
+		}
+	}
+	if r.Residual > 2e-6*want[0] || r.Orthogonality > 1e-12 {
+		t.Errorf("%s: residual %g, orthogonality %g", name, r.Residual, r.Orthogonality)
+	}
+}
+
+func TestTopAgainstDense(t *testing.T) {
+	for name, a := range topCases() {
+		for _, k := range []int{1, 2, 5} {
+			r, err := Top(context.Background(), denseOperator{a}, TopOptions{K: k, MaxBasis: 40})
+			if err != nil {
+				t.Errorf("%s, K=%d: %v", name, k, err)
+				continue
+			}
+			if want := min(k, a.Rows, a.Cols); len(r.Sigma) != want || r.U.Rows != want || r.V.Rows != want {
+				t.Errorf("%s, K=%d: %d values, %d and %d vectors", name, k, len(r.Sigma), r.U.Rows, r.V.Rows)
+			}
+			checkTop(t, name, a, r)
+			t.Logf("%-12s K=%d products %d restarts %d residual %.1g orth %.1g", name, k, r.Products, r.Restarts, r.Residual, r.Orthogonality)
+		}
+	}
+}
+
+func TestTopProperty(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		m, n := rapid.IntRange(1, 40).Draw(t, "m"), rapid.IntRange(1, 40).Draw(t, "n")
+		rng := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0))
+		rank := rapid.IntRange(0, min(m, n)).Draw(t, "rank")
+		sigma := make([]float64, rank)
+		decay := rapid.Float64Range(0, 3).Draw(t, "decay")
+		size := math.Pow(10, rapid.Float64Range(-100, 100).Draw(t, "scale"))
+		for i := range sigma {
+			sigma[i] = size * math.Exp(-decay*float64(i/3)) // in triples
+		}
+		a := linalg.New(m, n)
+		if rank > 0 {
+			a = withSpectrum(rng, m, n, sigma)
+		}
+		k := rapid.IntRange(1, 4).Draw(t, "k")
+		r, err := Top(context.Background(), denseOperator{a}, TopOptions{K: k})
+		if err != nil {
+			t.Fatalf("%v", err)
+		}
+		checkTop(t, "drawn", a, r)
+	})
+}
+
+func TestTopGivesUpWithItsNumbers(t *testing.T) {
+	a := randomMatrix(rand.New(rand.NewPCG(1, 1)), 200, 200)
+	_, err := Top(context.Background(), denseOperator{a}, TopOptions{MaxProducts: 4})
+	var nc *NoConvergence
+	if !errors.As(err, &nc) || nc.Residual <= nc.Tol*nc.Sigma || nc.Products > 6 {
+		t.Errorf("%v", err)
+	}
+	a.Set(7, 7, math.NaN())
+	_, err = Top(context.Background(), denseOperator{a}, TopOptions{})
+	var nf *NonFiniteError
+	if !errors.As(err, &nf) {
+		t.Errorf("NaN: %v", err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	if _, err := Top(ctx, denseOperator{a}, TopOptions{}); !errors.Is(err, context.Canceled) {
+		t.Errorf("canceled: %v", err)
+	}
+}
+
+func TestTopSameBits(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
+	a := causalUniform(150)
+	var first *Leading
+	for _, procs := range []int{1, 2, 7} {
+		runtime.GOMAXPROCS(procs)
+		r, err := Top(context.Background(), denseOperator{a}, TopOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if first == nil {
+			first = r
+		}
+		if r.Sigma[0] != first.Sigma[0] || r.Sigma[1] != first.Sigma[1] || r.Residual != first.Residual {
+			t.Errorf("GOMAXPROCS %d: %v, want %v", procs, r, first)
+		}
+	}
+}
