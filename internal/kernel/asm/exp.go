@@ -1,0 +1,133 @@
+package main
+
+import (
+	"math"
+
+	. "github.com/mmcloughlin/avo/build"
+	. "github.com/mmcloughlin/avo/operand"
+	. "github.com/mmcloughlin/avo/reg"
+)
+
+// expConst is what exp needs of an element type. The polynomial is Taylor's:
+// its first omitted term, relative to e^r for |r| ≤ ln2/2, is below 2^−27 of
+// float32 (degree 7) and 2^−57 of float64 (degree 13).
+type expConst struct {
+	low, high float64 // beyond these the result is 0 or +Inf
+	ln2High   float64 // few enough bits that n·ln2High is exact
+	degree    int
+}
+
+var exp32Const = expConst{low: -105, high: 89, ln2High: 0x1.62e4p-1, degree: 7}
+var exp64Const = expConst{low: -746, high: 710, ln2High: 0x1.62e42feep-1, degree: 13}
+
+// exp writes dst = e^(x − shift) over whole vectors:
+//
+//	n = round(x/ln2),  r = x − n·ln2,  e^x = 2^n·e^r
+//
+// The clamp lets NaN through: MIN and MAX return their second source then.
+func exp(s isa, e elem) {
+	c := exp64Const
+	if e.size == 4 {
+		c = exp32Const
+	}
+	lanes := s.bytes() / e.size
+	name := "exp" + e.name + s.name
+	text(name, "func(n int, dst, x *"+e.typ+", shift "+e.typ+")",
+		"%s stores e^(x−shift) over n elements, a positive multiple of %d.", name, lanes)
+	n, dst, x := pointer("n"), pointer("dst"), pointer("x")
+	p, err := Param("shift").Resolve()
+	if err != nil {
+		panic(err)
+	}
+	shift := s.vec()
+	e.bcast(p.Addr, shift)
+	constant := func(v float64) Mem { return e.constant(s, v) }
+	low, high, log2e := s.vec(), s.vec(), s.vec()
+	e.load(constant(c.low), low)
+	e.load(constant(c.high), high)
+	e.load(constant(math.Log2E), log2e)
+
+	Label("loop")
+	v, k, r, t := s.vec(), s.vec(), s.vec(), s.vec()
+	e.load(Mem{Base: x}, v)
+	e.sub(shift, v, v)
+	e.min(v, high, v)
+	e.max(v, low, v)
+	e.mul(log2e, v, k)
+	s.round(e, k, k)
+	e.load(v, r)
+	e.fnma(constant(c.ln2High), k, r)
+	e.fnma(constant(ln2Low(c.ln2High)), k, r)
+	e.load(constant(1/factorial(c.degree)), t)
+	for i := c.degree - 1; i >= 0; i-- {
+		e.fma213(constant(1/factorial(i)), r, t)
+	}
+	s.scale(e, k, t)
+	e.load(t, Mem{Base: dst})
+	ADDQ(Imm(uint64(s.bytes())), x)
+	ADDQ(Imm(uint64(s.bytes())), dst)
+	SUBQ(I32(lanes), n)
+	JNZ(LabelRef("loop"))
+	leave()
+}
+
+func factorial(n int) float64 {
+	f := 1.0
+	for i := 2; i <= n; i++ {
+		f *= float64(i)
+	}
+	return f
+}
+
+// ln2Low returns ln2 − high to full precision: ln2 = math.Ln2 + 0x1.abc9e3b39803fp-56.
+func ln2Low(high float64) float64 {
+	return (math.Ln2 - high) + 0x1.abc9e3b39803fp-56
+}
+
+// round stores the nearest integer of v in dst.
+func (s isa) round(e elem, v, dst VecVirtual) {
+	switch {
+	case s.bits == 512 && e.size == 4:
+		VRNDSCALEPS(Imm(0), v, dst)
+	case s.bits == 512:
+		VRNDSCALEPD(Imm(0), v, dst)
+	case e.size == 4:
+		VROUNDPS(Imm(0), v, dst)
+	default:
+		VROUNDPD(Imm(0), v, dst)
+	}
+}
+
+// scale multiplies t by 2^k, k whole; a result below the normal range is
+// rounded once. AVX2 has no such instruction: it multiplies by 2^(k/2) and by
+// the rest, the first product exact.
+func (s isa) scale(e elem, k, t VecVirtual) {
+	switch {
+	case s.bits == 512 && e.size == 4:
+		VSCALEFPS(k, t, t)
+	case s.bits == 512:
+		VSCALEFPD(k, t, t)
+	case e.size == 4:
+		whole, half := YMM(), YMM()
+		VCVTPS2DQ(k, whole)
+		VPSRAD(Imm(1), whole, half)
+		VPSUBD(half, whole, whole)
+		for _, h := range []VecVirtual{half, whole} {
+			VPADDD(intConstant(s, 4, 127), h, h)
+			VPSLLD(Imm(23), h, h)
+			VMULPS(h, t, t)
+		}
+	default:
+		whole, half := XMM(), XMM()
+		VCVTPD2DQY(k, whole)
+		VPSRAD(Imm(1), whole, half)
+		VPSUBD(half, whole, whole)
+		for _, h := range []VecVirtual{half, whole} {
+			w := YMM()
+			VPMOVSXDQ(h, w)
+			VPADDQ(intConstant(s, 8, 1023), w, w)
+			VPSLLQ(Imm(52), w, w)
+			VMULPD(w, t, t)
+		}
+	}
+}

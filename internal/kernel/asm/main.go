@@ -1,0 +1,37 @@
+// Command asm writes the amd64 kernels of package kernel with avo. It is a
+// module of its own so that building eigenhead never needs avo; run it with
+// go generate in internal/kernel.
+package main
+
+import (
+	. "github.com/mmcloughlin/avo/build"
+)
+
+// isa is one instruction set as the kernels see it.
+type isa struct {
+	name string
+	bits int // width of a vector register
+}
+
+var (
+	avx2   = isa{"AVX2", 256}
+	avx512 = isa{"AVX512", 512}
+)
+
+func main() {
+	ConstraintExpr("amd64")
+	for _, s := range []isa{avx2, avx512} {
+		for _, e := range []elem{f32, f64} {
+			gemm(s, e)
+			exp(s, e)
+		}
+		thin(s)
+		dot(s)
+		axpy(s)
+	}
+	transpose32()
+	transpose64()
+	upper()
+	xgetbv1()
+	Generate()
+}

@@ -1,0 +1,74 @@
+package main
+
+import (
+	. "github.com/mmcloughlin/avo/build"
+	. "github.com/mmcloughlin/avo/operand"
+)
+
+// transpose32 writes the packing of a transposed operand: eight rows of eight.
+func transpose32() {
+	text("transpose32AVX2", "func(blocks int, src *float32, ss int, dst *float32, ds int)",
+		"transpose32AVX2 stores the transpose of src, 8 rows of blocks·8 elements that lie ss apart, in dst, whose rows of 8 lie ds apart.")
+	blocks := pointer("blocks")
+	sr := newRows(pointer("src"), strided("ss", f32), 8)
+	dst := pointer("dst")
+	ds := strided("ds", f32)
+	r, t := avx2.vecs(8), avx2.vecs(8)
+	Label("loop")
+	for i, v := range r {
+		VMOVUPS(sr.at(i), v)
+	}
+	for i := 0; i < 8; i += 2 {
+		VUNPCKLPS(r[i+1], r[i], t[i])
+		VUNPCKHPS(r[i+1], r[i], t[i+1])
+	}
+	for i := 0; i < 8; i += 4 {
+		VSHUFPS(Imm(0x44), t[i+2], t[i], r[i])
+		VSHUFPS(Imm(0xee), t[i+2], t[i], r[i+1])
+		VSHUFPS(Imm(0x44), t[i+3], t[i+1], r[i+2])
+		VSHUFPS(Imm(0xee), t[i+3], t[i+1], r[i+3])
+	}
+	for i := range 4 {
+		VPERM2F128(Imm(0x20), r[i+4], r[i], t[i])
+		VPERM2F128(Imm(0x31), r[i+4], r[i], t[i+4])
+	}
+	for _, v := range t {
+		VMOVUPS(v, Mem{Base: dst})
+		ADDQ(ds, dst)
+	}
+	sr.advance(Imm(32))
+	DECQ(blocks)
+	JNZ(LabelRef("loop"))
+	leave()
+}
+
+// transpose64 is transpose32 for float64: four rows of four.
+func transpose64() {
+	text("transpose64AVX2", "func(blocks int, src *float64, ss int, dst *float64, ds int)",
+		"transpose64AVX2 stores the transpose of src, 4 rows of blocks·4 elements that lie ss apart, in dst, whose rows of 4 lie ds apart.")
+	blocks := pointer("blocks")
+	sr := newRows(pointer("src"), strided("ss", f64), 4)
+	dst := pointer("dst")
+	ds := strided("ds", f64)
+	r, t := avx2.vecs(4), avx2.vecs(4)
+	Label("loop")
+	for i, v := range r {
+		VMOVUPD(sr.at(i), v)
+	}
+	for i := 0; i < 4; i += 2 {
+		VUNPCKLPD(r[i+1], r[i], t[i])
+		VUNPCKHPD(r[i+1], r[i], t[i+1])
+	}
+	for i := range 2 {
+		VPERM2F128(Imm(0x20), t[i+2], t[i], r[i])
+		VPERM2F128(Imm(0x31), t[i+2], t[i], r[i+2])
+	}
+	for _, v := range r {
+		VMOVUPD(v, Mem{Base: dst})
+		ADDQ(ds, dst)
+	}
+	sr.advance(Imm(32))
+	DECQ(blocks)
+	JNZ(LabelRef("loop"))
+	leave()
+}

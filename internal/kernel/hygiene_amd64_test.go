@@ -1,0 +1,50 @@
+package kernel
+
+import (
+	"testing"
+
+	"golang.org/x/sys/cpu"
+)
+
+// With the upper halves of the vector registers in use, older code that the
+// compiler mixes in runs many times slower: every kernel must clear them.
+func TestUpperHalvesAreCleanAfterEveryKernel(t *testing.T) {
+	if !cpu.X86.HasAVX2 || !cpu.X86.HasFMA || !cpu.X86.HasOSXSAVE || !xgetbv1() {
+		t.Skip("needs AVX2 and XGETBV with ECX = 1")
+	}
+	const upperYMM, upperZMM = 1 << 2, 1 << 6
+	buf := make([]float64, 4096)
+	buf32 := make([]float32, 4096)
+	out, out32 := make([]float64, 4096), make([]float32, 4096)
+	for _, s := range available() {
+		if s == generic {
+			continue
+		}
+		kernels := map[string]func(){
+			"gemm32":      func() { s.gemm32.run(9, buf32, 9, 1, buf32, s.gemm32.nr, out32, s.gemm32.nr, false) },
+			"gemm32 add":  func() { s.gemm32.run(9, buf32, 9, 1, buf32, s.gemm32.nr, out32, s.gemm32.nr, true) },
+			"gemm64":      func() { s.gemm64.run(9, buf, 9, 1, buf, s.gemm64.nr, out, s.gemm64.nr, false) },
+			"gemm64 add":  func() { s.gemm64.run(9, buf, 9, 1, buf, s.gemm64.nr, out, s.gemm64.nr, true) },
+			"thin":        func() { s.thin.run(3, 9, buf, 9, 1, buf, out) },
+			"transpose32": func() { s.gemm32.transpose(out32, 8, buf32, 16, 8, 16) },
+			"transpose64": func() { s.gemm64.transpose(out, 8, buf, 16, 8, 16) },
+			"dot":         func() { s.dot(buf, out) },
+			"axpy":        func() { s.axpy(2, buf, out) },
+			"exp32":       func() { s.exp32(out32, buf32, 1) },
+			"exp64":       func() { s.exp64(out, buf, 1) },
+		}
+		for name, call := range kernels {
+			// Preemption between call and probe may restore other bits: once clean is enough.
+			var got uint32
+			for range 5 {
+				call()
+				if got = xinuse() & (upperYMM | upperZMM); got == 0 {
+					break
+				}
+			}
+			if got != 0 {
+				t.Errorf("%s %s: components %#x in use, want none of %#x", s.name, name, got, upperYMM|upperZMM)
+			}
+		}
+	}
+}

@@ -1,0 +1,96 @@
+package kernel
+
+// thin multiplies by a matrix of at most eight columns without packing the
+// large operand, each element of which is used once: C += A·X over blocks·rows
+// rows, X [k, 8] and C [blocks·rows, 8] compact.
+type thin struct {
+	rows int
+	run  func(blocks, k int, a []float64, ars, aks int, x, c []float64)
+}
+
+// Slices of k: by rows a slice of X stays in the first-level cache; by columns
+// each pass streams so many rows of A at once. thinCall bounds one call.
+const (
+	thinWidth    = 8
+	thinRowK     = 256
+	thinColumnK  = 32
+	thinCall     = 16384 // blocks × k: at most about 20 µs
+	thinMinBlock = 4     // of micro-kernel rows; below, packing costs nothing
+)
+
+// thinProduct computes C = A·B if C has at most eight columns or rows, and
+// reports whether it did. With few rows it computes Cᵀ = Bᵀ·Aᵀ.
+func (s *set) thinProduct(m, n, k int, a, b Operand[float64], c []float64, ldc int) bool {
+	if s.thin == nil || min(m, n) > thinWidth || max(m, n) < thinMinBlock*s.thin.rows {
+		return false
+	}
+	need(len(a.Data), a.Stride, pick(a.T, k, m), pick(a.T, m, k), "A")
+	need(len(b.Data), b.Stride, pick(b.T, n, k), pick(b.T, k, n), "B")
+	need(len(c), ldc, m, n, "C")
+	w := workspaceOf[float64]()
+	defer w.free()
+	if n <= thinWidth {
+		out := s.thin.multiply(w, m, n, k, a, b)
+		for i := range m {
+			copy(c[i*ldc:i*ldc+n], out[i*thinWidth:])
+		}
+		return true
+	}
+	a.T, b.T = !a.T, !b.T
+	out := s.thin.multiply(w, n, m, k, b, a)
+	for i := range m {
+		for j, dst := 0, c[i*ldc:i*ldc+n]; j < n; j++ {
+			dst[j] = out[j*thinWidth+i]
+		}
+	}
+	return true
+}
+
+// multiply returns A·X as [m, 8], in w.
+func (t *thin) multiply(w *workspace[float64], m, n, k int, a, x Operand[float64]) []float64 {
+	whole := m / t.rows
+	edge := m - whole*t.rows
+	out := grow(&w.c, (m+t.rows)*thinWidth)
+	clear(out)
+	xs := grow(&w.b, k*thinWidth)
+	packX(xs, n, k, x)
+	ars, aks, step := a.Stride, 1, thinRowK
+	if a.T {
+		ars, aks, step = 1, a.Stride, thinColumnK
+	}
+	for p := 0; p < k; p += step {
+		kc := min(step, k-p)
+		src, xp := a.Data[p*aks:], xs[p*thinWidth:]
+		for i, most := 0, max(1, thinCall/kc); i < whole; i += most {
+			t.run(min(most, whole-i), kc, src[i*t.rows*ars:], ars, aks, xp, out[i*t.rows*thinWidth:])
+		}
+		if edge == 0 {
+			continue
+		}
+		// The last rows, copied with zeros below them: nothing is read past the end.
+		last := grow(&w.a, t.rows*kc)
+		clear(last)
+		for i := range edge {
+			for q := range kc {
+				last[i*kc+q] = src[(whole*t.rows+i)*ars+q*aks]
+			}
+		}
+		t.run(1, kc, last, kc, 1, xp, out[whole*t.rows*thinWidth:])
+	}
+	return out
+}
+
+// packX lays X out as [k, 8], zeros to the right.
+func packX(dst []float64, n, k int, x Operand[float64]) {
+	rs, cs := x.Stride, 1
+	if x.T {
+		rs, cs = 1, x.Stride
+	}
+	for q := range k {
+		row := dst[q*thinWidth : (q+1)*thinWidth]
+		for j := range n {
+			row[j] = x.Data[q*rs+j*cs]
+		}
+		clear(row[n:])
+	}
+}
