@@ -1,9 +1,25 @@
 package linalg
 
 import (
-	"gonum.org/v1/gonum/blas"
-	blasimpl "gonum.org/v1/gonum/blas/gonum"
+	"github.com/eigenhead/eigenhead/internal/kernel"
+	"github.com/eigenhead/eigenhead/internal/par"
 )
+
+// Kernel returns the name of the kernels in use: "avx512", "avx2" or "generic".
+// It panics where EIGENHEAD_KERNEL asks for kernels that are not to be had;
+// SelectKernel gives that as an error.
+func Kernel() string {
+	name, err := kernel.Select()
+	if err != nil {
+		panic("linalg: " + err.Error())
+	}
+	return name
+}
+
+// SelectKernel is Kernel with an error where EIGENHEAD_KERNEL names kernels that
+// do not exist or that this CPU or build lacks. A command calls it before it
+// computes anything.
+func SelectKernel() (name string, err error) { return kernel.Select() }
 
 // Mul computes
 //
@@ -61,8 +77,9 @@ func gemm(dst, a Matrix, ta bool, b Matrix, tb bool, k int) {
 		}
 		return
 	}
-	blasimpl.Implementation{}.Dgemm(trans(ta), trans(tb), dst.Rows, dst.Cols, k,
-		1, a.Data, a.Stride, b.Data, b.Stride, 0, dst.Data, dst.Stride)
+	kernel.Gemm64(kernel.Serial, dst.Rows, dst.Cols, k,
+		kernel.Operand[float64]{Data: a.Data, Stride: a.Stride, T: ta},
+		kernel.Operand[float64]{Data: b.Data, Stride: b.Stride, T: tb}, dst.Data, dst.Stride)
 }
 
 func gemm32(dst, a, b Matrix32, tb bool) {
@@ -75,13 +92,7 @@ func gemm32(dst, a, b Matrix32, tb bool) {
 		}
 		return
 	}
-	blasimpl.Implementation{}.Sgemm(blas.NoTrans, trans(tb), dst.Rows, dst.Cols, a.Cols,
-		1, a.Data, a.Stride, b.Data, b.Stride, 0, dst.Data, dst.Stride)
-}
-
-func trans(t bool) blas.Transpose {
-	if t {
-		return blas.Trans
-	}
-	return blas.NoTrans
+	kernel.Gemm32(par.Do, dst.Rows, dst.Cols, a.Cols,
+		kernel.Operand[float32]{Data: a.Data, Stride: a.Stride},
+		kernel.Operand[float32]{Data: b.Data, Stride: b.Stride, T: tb}, dst.Data, dst.Stride)
 }

@@ -3,25 +3,21 @@ package linalg
 import (
 	"fmt"
 	"math"
+
+	"github.com/eigenhead/eigenhead/internal/kernel"
 )
 
 // Dot returns Σ x_i·y_i. It panics if the lengths differ.
 // Accuracy: off by at most n·ε·Σ|x_i·y_i| where nothing over- or underflows.
 func Dot(x, y []float64) float64 {
 	sameLength("Dot", len(x), len(y))
-	var s float64
-	for i, v := range x {
-		s += v * y[i]
-	}
-	return s
+	return kernel.Dot(x, y)
 }
 
 // Axpy adds alpha·x to y. It panics if the lengths differ.
 func Axpy(alpha float64, x, y []float64) {
 	sameLength("Axpy", len(x), len(y))
-	for i, v := range x {
-		y[i] += alpha * v
-	}
+	kernel.Axpy(alpha, x, y)
 }
 
 // Norm2 returns ‖x‖₂. It neither overflows nor underflows unless the norm itself
@@ -120,20 +116,14 @@ func subtractRow(m Matrix, r []float64) {
 // exponential of the rounded difference.
 func Exp(dst, x []float64, shift float64) {
 	sameLength("Exp", len(dst), len(x))
-	for i, v := range x {
-		dst[i] = math.Exp(v - shift)
-	}
+	kernel.Exp64(dst, x, shift)
 }
 
 // Exp32 is Exp in float32. Relative error below 1e-7 in the exponential of the
 // rounded difference.
 func Exp32(dst, x []float32, shift float32) {
-	if len(dst) != len(x) {
-		sameLength("Exp32", len(dst), len(x))
-	}
-	for i, v := range x {
-		dst[i] = float32(math.Exp(float64(v - shift)))
-	}
+	sameLength("Exp32", len(dst), len(x))
+	kernel.Exp32(dst, x, shift)
 }
 
 func sameLength(op string, a, b int) {
