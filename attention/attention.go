@@ -22,7 +22,7 @@ type Options struct {
 	Tokens []int
 }
 
-// DefaultMemory holds a causal head of 4096 tokens.
+// DefaultMemory holds a causal head of about 4000 tokens.
 const DefaultMemory = 64 << 20
 
 // blockRows is the number of rows computed together. Fixed, so that bits do not

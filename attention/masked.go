@@ -1,0 +1,93 @@
+package attention
+
+import (
+	"context"
+	"math"
+
+	"github.com/eigenhead/eigenhead/head"
+	"github.com/eigenhead/eigenhead/linalg"
+	"github.com/eigenhead/eigenhead/spectrum"
+)
+
+// MaskedOperator is the energy field of the masked convention,
+//
+//	E_ij = S_ij − mean of S_i over the visible keys, where j is visible to i, else 0
+//
+// which has no low rank and so no factors. Not safe for concurrent use.
+type MaskedOperator struct {
+	*tiles
+	kept    []linalg.Matrix
+	squares float64
+}
+
+var _ spectrum.Operator = (*MaskedOperator)(nil)
+
+// NewMasked returns the operator of the masked energy field. Options as New;
+// Tokens are not used. Panics, errors and cost: as Rows.
+func NewMasked(ctx context.Context, p head.Pair, opts *Options) (*MaskedOperator, error) {
+	var o Options
+	if opts != nil {
+		o = *opts
+	}
+	if o.Memory == 0 {
+		o.Memory = DefaultMemory
+	}
+	// Means are those of the keys less the first: equal keys give exact zeros.
+	shifted := p
+	shifted.K = shiftedKeys(p.K)
+	t, err := newTiles(shifted)
+	if err != nil {
+		return nil, err
+	}
+	e := &MaskedOperator{tiles: t, kept: make([]linalg.Matrix, t.blocks())}
+	for b := range e.kept {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		m, s := e.block(b)
+		for i := range m.Rows {
+			e.squares += linalg.Dot(m.Row(i), m.Row(i))
+		}
+		if o.Memory -= s.bytes(); o.Memory >= 0 {
+			e.kept[b] = m.Clone()
+		}
+	}
+	return e, nil
+}
+
+// Frobenius returns ‖E‖_F.
+func (e *MaskedOperator) Frobenius() float64 { return math.Sqrt(e.squares) }
+
+// Dims returns T, T.
+func (e *MaskedOperator) Dims() (rows, cols int) { return e.T, e.T }
+
+// Mul computes dst = x·Eᵀ.
+func (e *MaskedOperator) Mul(dst, x linalg.Matrix) { mul(e, e.tiles, dst, x) }
+
+// MulT computes dst = x·E.
+func (e *MaskedOperator) MulT(dst, x linalg.Matrix) { mulT(e, e.tiles, dst, x) }
+
+func (e *MaskedOperator) block(b int) (linalg.Matrix, span) {
+	if e.kept[b].Rows > 0 {
+		return e.kept[b], e.span(b)
+	}
+	m, s := e.scores(b)
+	for i := s.from; i < s.to; i++ {
+		z := e.visible(m, s, i)
+		mean := linalg.Dot(z, e.ones[:len(z)]) / float64(len(z))
+		for j := range z {
+			z[j] -= mean
+		}
+		e.hide(m, s, i)
+	}
+	return m, s
+}
+
+// shiftedKeys returns the keys less the first one.
+func shiftedKeys(k linalg.Matrix) linalg.Matrix {
+	c := linalg.New(k.Rows, k.Cols)
+	for j := range k.Rows {
+		difference(c.Row(j), k.Row(j), k.Row(0))
+	}
+	return c
+}

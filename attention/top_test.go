@@ -1,0 +1,223 @@
+package attention
+
+import (
+	"math"
+	"math/rand/v2"
+	"runtime"
+	"testing"
+
+	"github.com/eigenhead/eigenhead/head"
+	"github.com/eigenhead/eigenhead/linalg"
+	"github.com/eigenhead/eigenhead/spectrum"
+)
+
+func singular(t *testing.T, m linalg.Matrix) []float64 {
+	t.Helper()
+	s, err := linalg.SingularValues(m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func TestTopAgainstTwin(t *testing.T) {
+	cases := pairCases()
+	uniform := gaussianPair(50, 256, 8, head.Causal)
+	uniform.Scale = 0
+	sinks := gaussianPair(51, 256, 8, head.Causal)
+	for i := range sinks.Q.Rows { // a common query mean and one key along it: a sink
+		sinks.Q.Set(i, 0, 6)
+	}
+	sinks.K.Set(0, 0, 6)
+	cases = append(cases, pairCase{"uniform", uniform}, pairCase{"sinks", sinks})
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			a, err := New(background, c.p, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			r, err := Top(background, a, 1)
+			if err != nil {
+				t.Fatal(err)
+			}
+			twin, _ := twinSoftmax(c.p)
+			want := singular(t, dense(twin))
+			values := []TopValue{r.First}
+			if r.Second != nil {
+				values = append(values, *r.Second)
+			} else if c.p.T() > 1 {
+				t.Fatal("no second value")
+			}
+			for k, v := range values {
+				if !(math.Abs(v.Value-want[k]) <= 2*v.Bound) { // the twin rounds as well
+					t.Errorf("σ%d = %v, want %v, bound %g (%s)", k+1, v.Value, want[k], v.Bound, v.Kind)
+				}
+				if !(want[k] <= v.Upper*(1+1e-13)+v.Bound/1e6) {
+					t.Errorf("σ%d: %v above the upper bound %v", k+1, want[k], v.Upper)
+				}
+			}
+			if a.Stats().LogitError < 1e-12 && r.First.Bound > 1e-4*r.First.Value+1e-15 {
+				t.Errorf("bracket of σ₁ is %g wide", r.First.Bound)
+			}
+		})
+	}
+}
+
+// theory.md 2.3: σ₁ and σ₂ of the uniform causal matrix.
+func TestUniformCausal(t *testing.T) {
+	for _, c := range []struct {
+		T             int
+		first, second float64
+	}{{256, 1.686, 1.168}, {1024, 1.749, 1.292}} {
+		a, err := New(background, head.Pair{Q: linalg.New(c.T, 1), K: linalg.New(c.T, 1), Scale: 1, Mask: head.Causal}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := Top(background, a, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if math.Abs(r.First.Value-c.first) > 5e-4 || math.Abs(r.Second.Value-c.second) > 5e-4 {
+			t.Errorf("T=%d: %v, %v, want %v, %v", c.T, r.First.Value, r.Second.Value, c.first, c.second)
+		}
+	}
+}
+
+// Kept blocks, recomputed blocks, any number of cores: the same bits.
+func TestOperatorSameBits(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
+	for _, c := range pairCases() {
+		var first *TopValues
+		for _, o := range []struct {
+			procs  int
+			memory int64
+		}{{1, 0}, {2, -1}, {2, 40000}} {
+			runtime.GOMAXPROCS(o.procs)
+			a, err := New(background, c.p, &Options{Memory: o.memory})
+			if err != nil {
+				t.Fatal(err)
+			}
+			r, err := Top(background, a, 1)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if first == nil {
+				first = r
+			}
+			if r.First != first.First || r.Second != nil && *r.Second != *first.Second {
+				t.Errorf("%s: %+v with %+v, want %+v", c.name, r, o, first)
+			}
+		}
+	}
+}
+
+func TestProductsAgainstTwin(t *testing.T) {
+	for _, c := range pairCases() {
+		a, err := New(background, c.p, &Options{Memory: 30000})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if tolerance(a.Stats()) > 1e-6 {
+			continue
+		}
+		twin, _ := twinSoftmax(c.p)
+		e, err := NewMasked(background, c.p, &Options{Memory: 30000})
+		if err != nil {
+			t.Fatal(err)
+		}
+		field := twinField(c.p, Masked)
+		size := linalg.Frobenius(field)
+		near(t, c.name+": masked norm", 0, e.Frobenius(), size, 1e-12*size)
+		x := gaussian(rand.New(rand.NewPCG(3, 3)), 3, c.p.T())
+		for _, op := range []struct {
+			name string
+			op   spectrum.Operator
+			m    linalg.Matrix
+			tol  float64
+		}{{"A", a, dense(twin), tolerance(a.Stats()) * 20}, {"masked E", e, field, 1e-12 * (size + 1e-300) * 10}} {
+			got, want := linalg.New(3, c.p.T()), linalg.New(3, c.p.T())
+			op.op.Mul(got, x)
+			linalg.MulTB(want, x, op.m)
+			compare(t, c.name+": "+op.name, got, want, op.tol)
+			op.op.MulT(got, x)
+			linalg.Mul(want, x, op.m)
+			compare(t, c.name+": transposed "+op.name, got, want, op.tol*math.Sqrt(float64(c.p.T())))
+		}
+	}
+}
+
+func compare(t *testing.T, what string, got, want linalg.Matrix, tol float64) {
+	t.Helper()
+	for i := range got.Rows {
+		for j := range got.Cols {
+			if !(math.Abs(got.At(i, j)-want.At(i, j)) <= tol) {
+				t.Errorf("%s: (%d, %d) is %v, want %v within %g", what, i, j, got.At(i, j), want.At(i, j), tol)
+				return
+			}
+		}
+	}
+}
+
+func BenchmarkHead512(b *testing.B) {
+	p := gaussianPair(1, 512, 64, head.Causal)
+	b.Run("rows", func(b *testing.B) {
+		for b.Loop() {
+			if _, err := New(background, p, nil); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+	a, err := New(background, p, nil)
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Run("top", func(b *testing.B) {
+		products := 0
+		for b.Loop() {
+			r, err := Top(background, a, 1)
+			if err != nil {
+				b.Fatal(err)
+			}
+			products = r.Products
+		}
+		b.ReportMetric(float64(products), "products")
+	})
+	x, y := gaussian(rand.New(rand.NewPCG(1, 1)), 4, 512), linalg.New(4, 512)
+	b.Run("mul", func(b *testing.B) {
+		for b.Loop() {
+			a.Mul(y, x)
+		}
+	})
+	b.Run("mulT", func(b *testing.B) {
+		for b.Loop() {
+			a.MulT(y, x)
+		}
+	})
+	pairs := make([]head.Pair, 9)
+	for h := range pairs {
+		pairs[h] = gaussianPair(uint64(h), 512, 64, head.Causal)
+		pairs[h].K = pairs[h/3*3].K
+	}
+	b.Run("overlaps", func(b *testing.B) {
+		for b.Loop() {
+			if _, _, err := Overlaps(pairs); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+	b.Run("channels", func(b *testing.B) {
+		keys, err := spectrum.NewFactor(FieldKeys(p.K, Full))
+		if err != nil {
+			b.Fatal(err)
+		}
+		for b.Loop() {
+			queries, err := spectrum.NewFactor(FieldQueries(p, Full))
+			if err != nil {
+				b.Fatal(err)
+			}
+			if _, err := spectrum.ChannelsOfFactors(queries, keys, 8); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+}
