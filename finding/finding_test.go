@@ -129,7 +129,7 @@ func FuzzLoad(f *testing.F) {
 }
 
 func TestNum(t *testing.T) {
-	for x, want := range map[float64]string{0: "0", 0.71234: "0.712", 0.0121: "0.0121", 12345: "12300", 1: "1", 1e7: "1e+07", -1234: "-1230", 2.5e-5: "2.5e-05"} {
+	for x, want := range map[float64]string{0: "0", 0.71234: "0.712", 0.0121: "0.0121", 12345: "12300", 1: "1", 1e7: "1e+07", -1234: "−1230", 2.5e-5: "2.5e−05"} {
 		if got := num(x); got != want {
 			t.Errorf("num(%g) = %q, want %q", x, got, want)
 		}

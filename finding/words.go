@@ -11,9 +11,9 @@ import (
 func num(x float64) string {
 	s := strconv.FormatFloat(x, 'g', 3, 64)
 	if v, err := strconv.ParseFloat(s, 64); err == nil && strings.Contains(s, "e+") && v < 1e6 && v > -1e6 {
-		return strconv.FormatFloat(v, 'f', -1, 64)
+		s = strconv.FormatFloat(v, 'f', -1, 64)
 	}
-	return s
+	return strings.Replace(s, "-", "−", 1)
 }
 
 func quote(s string) string { return strconv.Quote(s) }

@@ -150,3 +150,18 @@ func shapes() map[string]*Report {
 	}
 	return list
 }
+
+// ill is a report with findings of every severity, one of them without a measure.
+func ill() *Report {
+	r := sample(4, 4, 2, 128)
+	r.Heads[5].Measures["attention.max_logit"] = alone(140)
+	r.Heads[6].Measures["attention.max_logit"] = alone(2200)
+	r.Layers[3].Measures["residual.token_residual"] = alone(0.02)
+	r.Layers[3].Measures["residual.cosine"] = alone(0.99)
+	r.Warnings = []string{"context 9000 is beyond the trained length 8192: positions there were never trained"}
+	r.Findings = finding.Run(&finding.Input{
+		Table: &measure.Table{Heads: r.Heads, KVHeads: r.KVHeads, Layers: r.Layers,
+			NonFinite: []measure.NonFinite{{Where: "L2H1", Tensor: "q", Token: 17, Column: 3, Value: "NaN"}}},
+		Model: finding.Model{Causal: true, Tokens: 128}})
+	return r
+}
