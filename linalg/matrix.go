@@ -8,6 +8,8 @@ package linalg
 import (
 	"fmt"
 	"math"
+
+	"github.com/eigenhead/eigenhead/internal/kernel"
 )
 
 // Matrix is a row-major float64 matrix: element (i, j) is Data[i*Stride+j].
@@ -62,10 +64,8 @@ func (m Matrix) Clone() Matrix {
 // T returns a compact transposed copy.
 func (m Matrix) T() Matrix {
 	t := New(m.Cols, m.Rows)
-	for i := range m.Rows {
-		for j, v := range m.Row(i) {
-			t.Data[j*t.Stride+i] = v
-		}
+	if len(t.Data) > 0 {
+		kernel.Transpose64(t.Data, t.Stride, m.Data, m.Stride, m.Rows, m.Cols)
 	}
 	return t
 }

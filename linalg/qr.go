@@ -40,10 +40,23 @@ func factor(a Matrix, wantQ bool) (q, r Matrix) {
 		return q, r
 	}
 	work, e := scaled(a)
+	if tall(a) {
+		if qt, rc, ok := choleskyQR(work, wantQ); ok {
+			if wantQ {
+				q = qt.T()
+			}
+			scale(rc.Data, e)
+			return q, rc
+		}
+	}
 	householder(work, q, r)
 	scale(r.Data, e)
 	return q, r
 }
+
+// tall says where products pay for the Gram matrix: below, reflections are as
+// fast. The choice depends on the shape only.
+func tall(a Matrix) bool { return a.Cols >= 8 && a.Rows >= 2*a.Cols }
 
 // householder overwrites a, finite and scaled; q is formed unless it is empty.
 func householder(a, q, r Matrix) {

@@ -44,7 +44,7 @@ func BenchmarkGemm32(b *testing.B) {
 			for _, s := range available() {
 				b.Run(s.name, func(b *testing.B) {
 					for b.Loop() {
-						multiply(&s.gemm32, Serial, z.m, z.n, z.k, x, y, c, z.n)
+						multiply(&s.gemm32, Serial, false, z.m, z.n, z.k, x, y, c, z.n)
 					}
 					rate(b, z.m, z.n, z.k)
 				})
@@ -67,7 +67,7 @@ func BenchmarkGemm64(b *testing.B) {
 				b.Run(s.name, func(b *testing.B) {
 					for b.Loop() {
 						if !s.thinProduct(z.m, z.n, z.k, x, y, c, z.n) {
-							multiply(&s.gemm64, Serial, z.m, z.n, z.k, x, y, c, z.n)
+							multiply(&s.gemm64, Serial, false, z.m, z.n, z.k, x, y, c, z.n)
 						}
 					}
 					rate(b, z.m, z.n, z.k)

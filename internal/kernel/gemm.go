@@ -35,6 +35,7 @@ type product[E Float] struct {
 	a, b Operand[E]
 	c    []E
 	ldc  int
+	add  bool // C starts the sums
 
 	p0, kc   int // slice of k
 	i0, rows int // block of rows of A and C
@@ -48,13 +49,13 @@ type product[E Float] struct {
 
 // multiply walks the blocks. Every element of C sums slice by slice in order of
 // k, and inside a slice one product at a time, so bits depend on no split.
-func multiply[E Float](t *tile[E], run Runner, m, n, k int, a, b Operand[E], c []E, ldc int) {
+func multiply[E Float](t *tile[E], run Runner, add bool, m, n, k int, a, b Operand[E], c []E, ldc int) {
 	need(len(a.Data), a.Stride, pick(a.T, k, m), pick(a.T, m, k), "A")
 	need(len(b.Data), b.Stride, pick(b.T, n, k), pick(b.T, k, n), "B")
 	need(len(c), ldc, m, n, "C")
 	w := workspaceOf[E]()
 	defer w.free()
-	p := &product[E]{t: t, run: run, a: a, b: b, c: c, ldc: ldc}
+	p := &product[E]{t: t, run: run, a: a, b: b, c: c, ldc: ldc, add: add}
 	p.direct = !a.T && !t.columns && !aliases[E](a.Stride)
 	step := sliceOf(k)
 	for p.j0 = 0; p.j0 < n; p.j0 += maxCols {
@@ -106,7 +107,7 @@ func (p *product[E]) tiles() {
 
 func (p *product[E]) task(fromI, toI, fromJ, toJ int) {
 	t := p.t
-	add := p.p0 > 0
+	add := p.add || p.p0 > 0
 	var edge *workspace[E]
 	for j := fromJ; j < toJ; j++ {
 		b := p.bufB[j*p.panelB:]

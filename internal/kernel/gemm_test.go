@@ -62,7 +62,7 @@ func checkProduct[E Float](t *testing.T, r *rand.Rand, tl *tile[E], s *set, m, n
 		thin = s.thinProduct(m, n, k, any(a).(Operand[float64]), any(b).(Operand[float64]), any(c).([]float64), ldc)
 	}
 	if !thin {
-		multiply(tl, Serial, m, n, k, a, b, c, ldc)
+		multiply(tl, Serial, false, m, n, k, a, b, c, ldc)
 	}
 	u := unitOf[E]()
 	for i := range m {
@@ -147,8 +147,8 @@ func TestBitsDependOnNoSplit(t *testing.T) {
 		a := drawOperand[float32](r, 211, 650, false)
 		at := Operand[float32]{Data: a.Data, Stride: a.Stride, T: true}
 		c, d := make([]float32, 211*211), make([]float32, 211*211)
-		multiply(&s.gemm32, Serial, 211, 211, 650, a, at, c, 211)
-		multiply(&s.gemm32, backward, 211, 211, 650, a, at, d, 211)
+		multiply(&s.gemm32, Serial, false, 211, 211, 650, a, at, c, 211)
+		multiply(&s.gemm32, backward, false, 211, 211, 650, a, at, d, 211)
 		for i := range 211 {
 			for j := range 211 {
 				if c[i*211+j] != d[i*211+j] || c[i*211+j] != c[j*211+i] {
@@ -166,7 +166,7 @@ func TestProductKeepsNaN(t *testing.T) {
 		b := Operand[float64]{Data: make([]float64, 3*20), Stride: 20}
 		b.Data[20+7] = math.Inf(1)
 		c := make([]float64, 400)
-		multiply(&s.gemm64, Serial, 20, 20, 3, a, b, c, 20)
+		multiply(&s.gemm64, Serial, false, 20, 20, 3, a, b, c, 20)
 		for i, v := range c {
 			if math.IsNaN(v) != (i%20 == 7) {
 				t.Fatalf("%s: element %d is %g", s.name, i, v)

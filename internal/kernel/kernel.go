@@ -95,7 +95,7 @@ type Float interface{ float32 | float64 }
 // overlaps neither. Each element sums its products in one fixed order, wherever
 // it lies, with one rounding per product where the set has fused multiply-add.
 func Gemm32(run Runner, m, n, k int, a, b Operand[float32], c []float32, ldc int) {
-	multiply(&current().gemm32, run, m, n, k, a, b, c, ldc)
+	multiply(&current().gemm32, run, false, m, n, k, a, b, c, ldc)
 }
 
 // Gemm64 is Gemm32 in float64, with a path of its own for at most eight rows or
@@ -103,7 +103,27 @@ func Gemm32(run Runner, m, n, k int, a, b Operand[float32], c []float32, ldc int
 func Gemm64(run Runner, m, n, k int, a, b Operand[float64], c []float64, ldc int) {
 	s := current()
 	if !s.thinProduct(m, n, k, a, b, c, ldc) {
-		multiply(&s.gemm64, run, m, n, k, a, b, c, ldc)
+		multiply(&s.gemm64, run, false, m, n, k, a, b, c, ldc)
+	}
+}
+
+// Accumulate64 computes C += A·B: Gemm64 with C as the start of each sum, and
+// without the path for few columns.
+func Accumulate64(run Runner, m, n, k int, a, b Operand[float64], c []float64, ldc int) {
+	multiply(&current().gemm64, run, true, m, n, k, a, b, c, ldc)
+}
+
+// Transpose64 stores the transpose of src, rows×cols with stride ss, in dst,
+// cols×rows with stride ds. It works in squares that stay in cache.
+func Transpose64(dst []float64, ds int, src []float64, ss, rows, cols int) {
+	need(len(src), ss, rows, cols, "A")
+	need(len(dst), ds, cols, rows, "C")
+	const side = 64
+	transpose := current().gemm64.transpose
+	for i := 0; i < rows; i += side {
+		for j := 0; j < cols; j += side {
+			transpose(dst[j*ds+i:], ds, src[i*ss+j:], ss, min(side, rows-i), min(side, cols-j))
+		}
 	}
 }
 
