@@ -64,12 +64,12 @@ func (f *finder) tensor(name, why string, want ...int) *checkpoint.Tensor {
 
 // matrix returns a weight stored [out, in].
 func (f *finder) matrix(name, why string, out, in int) Weight {
-	return Weight{Out: out, In: in, file: f.c.Path, tensor: f.tensor(name, why, out, in)}
+	return Weight{Out: out, In: in, c: f.c, tensor: f.tensor(name, why, out, in)}
 }
 
 // vector returns a gain or bias of n values.
 func (f *finder) vector(name, why string, n int) Vector {
-	return Vector{N: n, file: f.c.Path, tensor: f.tensor(name, why, n)}
+	return Vector{N: n, c: f.c, tensor: f.tensor(name, why, n)}
 }
 
 // bias returns a bias if it is wanted, else nil; a bias that is there though the
@@ -195,5 +195,5 @@ func (f *finder) linear(name, why string, out, in int, transposed bool) Weight {
 	if !transposed {
 		return f.matrix(name, why, out, in)
 	}
-	return Weight{Out: out, In: in, file: f.c.Path, tensor: f.tensor(name, why, in, out), transposed: true}
+	return Weight{Out: out, In: in, c: f.c, tensor: f.tensor(name, why, in, out), transposed: true}
 }

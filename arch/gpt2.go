@@ -140,12 +140,14 @@ func gpt2Tensors(m *Model, f *finder, tied tying) {
 		f.ignore = []string{".attn.bias", ".attn.masked_bias"} // causal masks, saved as buffers
 	}
 	norm := func(name string) Norm {
+		gain := f.vector(name+".weight", n.width, m.Width)
 		bias := f.vector(name+".bias", n.width, m.Width)
-		return Norm{Gain: f.vector(name+".weight", n.width, m.Width), Bias: &bias}
+		return Norm{Gain: gain, Bias: &bias}
 	}
 	linear := func(name, why string, out, in int) Linear {
+		weight := f.linear(name+".weight", why, out, in, n.conv1D)
 		bias := f.vector(name+".bias", why, out)
-		return Linear{Weight: f.linear(name+".weight", why, out, in, n.conv1D), Bias: &bias}
+		return Linear{Weight: weight, Bias: &bias}
 	}
 	m.Embedding = f.matrix(n.embedding, "vocab_size × "+n.width, m.Vocab, m.Width)
 	positions := f.matrix(n.positions, n.context+" × "+n.width, m.Context, m.Width)

@@ -42,20 +42,18 @@ func harmless(key string) bool {
 var neutralValues = map[string]any{
 	"logit_scale": 1.0, "logits_scaling": 1.0, "residual_multiplier": 1.0, "embedding_multiplier": 1.0,
 	"embedding_scale": 1.0, "residual_scale": 1.0, "partial_rotary_factor": 1.0, "rotary_pct": 1.0,
-	"attention.causal": true, "attention.clamp_kqv": 0.0, "attention.max_alibi_bias": 0.0,
+	"attention.causal": true, "is_causal": true, "attention.clamp_kqv": 0.0, "attention.max_alibi_bias": 0.0,
 	"rope.scaling.attn_factor": 1.0, "tensor_data_layout": "Meta AI original pth",
 }
 
-// neutral reports whether a key has the value at which it changes nothing.
-func neutral(key string, v any) bool {
+// neutral reports whether a key has the value at which it changes nothing, and
+// whether such a value is known.
+func neutral(key string, v any) (same, known bool) {
 	want, known := neutralValues[key]
-	if !known {
-		return false
-	}
 	if x, isNumber := number(v); isNumber {
-		return x == want
+		return x == want, known
 	}
-	return v == want
+	return known && v == want, known
 }
 
 // off reports whether a value switches nothing on: null, false, 0, "" or empty.

@@ -170,7 +170,11 @@ func rmsMetadata(m *Model, s *settings) {
 		s.wrong("embedding_length", m.Width, fmt.Sprintf("a multiple of attention.head_count, %d", m.Heads))
 		return
 	}
-	if n := s.countOr("attention.value_length", maxHeadDim, m.HeadDim, "as attention.key_length"); n != m.HeadDim && s.err == nil {
+	values := m.Width / m.Heads // what llama.cpp takes where the key is absent
+	if s.has("attention.value_length") {
+		values = s.count("attention.value_length", maxHeadDim)
+	}
+	if values != m.HeadDim && s.err == nil {
 		s.refuse("attention.value_length", fmt.Sprintf("%d, the length of keys", m.HeadDim), "values of another length than keys are not supported in this family")
 	}
 	m.Rope = ropeMetadata(s, m.HeadDim)

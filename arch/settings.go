@@ -209,7 +209,10 @@ func (s *settings) what(key string) string { return "key " + quote(s.prefix+key)
 func (s *settings) done() error {
 	for _, key := range slices.Sorted(maps.Keys(s.values)) {
 		v := s.values[key]
-		if s.asked[key] || off(v) || harmless(key) || neutral(key, v) {
+		if s.asked[key] || v == nil || harmless(key) {
+			continue
+		}
+		if same, known := neutral(key, v); same || !known && off(v) {
 			continue
 		}
 		s.refuse(key, "no such key", hintFor(key))

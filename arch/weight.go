@@ -16,7 +16,7 @@ import (
 type Weight struct {
 	Out, In int
 
-	file       string
+	c          *checkpoint.Checkpoint
 	tensor     *checkpoint.Tensor
 	transposed bool // stored [in, out], as GPT-2's Conv1D is
 	heads      int  // rows of this many heads are interleaved for llama.cpp's RoPE; 0: they are not
@@ -27,6 +27,10 @@ func (w Weight) Name() string { return w.tensor.Name }
 
 // DType returns the type in which the file stores it, such as "Q4_1".
 func (w Weight) DType() string { return w.tensor.Type.String() }
+
+// Release says that the file's pages of the weight may leave memory until it is
+// loaded again.
+func (w Weight) Release() { w.c.Release(w.tensor) }
 
 // blockElements is how many numbers are dequantized at a time: small enough to
 // stay in cache, large enough to make a goroutine worth it.
@@ -90,7 +94,7 @@ func (w Weight) rows(dst linalg.Matrix32, from int) error {
 	}
 	for i := range dst.Rows {
 		if j := nonFinite(dst.Row(i)); j >= 0 {
-			return notFinite(w.file, w.Name(), fmt.Sprintf("[%d %d]", from+i, j), dst.Row(i)[j])
+			return notFinite(w.c.Path, w.Name(), fmt.Sprintf("[%d %d]", from+i, j), dst.Row(i)[j])
 		}
 	}
 	return nil
@@ -100,7 +104,7 @@ func (w Weight) rows(dst linalg.Matrix32, from int) error {
 type Vector struct {
 	N int
 
-	file   string
+	c      *checkpoint.Checkpoint
 	tensor *checkpoint.Tensor
 	heads  int // as Weight.heads
 }
@@ -119,7 +123,7 @@ func (v Vector) Load(dst []float32) error {
 		return err
 	}
 	if i := nonFinite(stored); i >= 0 {
-		return notFinite(v.file, v.tensor.Name, fmt.Sprintf("[%d]", i), stored[i])
+		return notFinite(v.c.Path, v.tensor.Name, fmt.Sprintf("[%d]", i), stored[i])
 	}
 	if v.heads != 0 {
 		for i, x := range stored {
@@ -129,7 +133,7 @@ func (v Vector) Load(dst []float32) error {
 	return nil
 }
 
-func (v Vector) where() string { return v.file + ": tensor " + quote(v.tensor.Name) }
+func (v Vector) where() string { return v.c.Path + ": tensor " + quote(v.tensor.Name) }
 
 // deinterleave returns the row of Hugging Face's order in which row i of
 // llama.cpp's order belongs. Within a head of d rows, llama.cpp turns rows

@@ -38,21 +38,15 @@ func (p *pass) project(b *arch.Block, layer *head.Layer) error {
 	if err := p.norm(b.AttnNorm); err != nil {
 		return err
 	}
-	from := 0
-	w := p.wa.matrix(p.qkv.Cols, p.m.Width)
-	for _, part := range b.QKV {
-		rows, bias, err := load(&p.wb, part)
-		if err != nil {
-			return err
-		}
-		to := from + part.Out
-		if err := p.linear(p.qkv.ColSlice(from, to), p.normed, rows, bias); err != nil {
-			return err
-		}
-		copy(w.RowSlice(from, to).Data, rows.Data)
-		from = to
-		p.step(part.Out * part.In)
+	w := p.wa.matrix(p.qkv.Cols, p.m.Width) // every query, key and value row of the layer
+	bias, err := stack(w, b.QKV)
+	if err != nil {
+		return err
 	}
+	if err := p.linear(p.qkv, p.normed, w, bias); err != nil {
+		return err
+	}
+	p.step(len(w.Data))
 	q, kv := p.m.Heads*p.m.HeadDim, p.m.KVHeads*p.m.HeadDim
 	if layer != nil {
 		layer.WQ = w.RowSlice(0, q).Float64()

@@ -7,7 +7,6 @@ package forward
 import (
 	"context"
 	"fmt"
-	"slices"
 
 	"github.com/eigenhead/eigenhead/arch"
 	"github.com/eigenhead/eigenhead/head"
@@ -73,10 +72,12 @@ func Run(ctx context.Context, m *arch.Model, tokens []int, opts *Options, visit 
 	if err != nil {
 		return nil, err
 	}
-	for l := range m.Layers {
-		if opts.NoLogits && !slices.Contains(wanted[l:], true) {
-			return &Output{}, nil
-		}
+	last := m.Layers // layers to run
+	for opts.NoLogits && last > 0 && !wanted[last-1] {
+		last--
+	}
+	p.plan(last)
+	for l := range last {
 		v := visit
 		if !wanted[l] {
 			v = nil

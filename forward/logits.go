@@ -28,6 +28,7 @@ func (p *pass) logits() (*Output, error) {
 		if err := p.m.Head.LoadRows(w, from); err != nil {
 			return nil, err
 		}
+		p.m.Head.Release()
 		for row := 0; row < T; row += rowBlock {
 			tile := p.ha.matrix(min(T, row+rowBlock)-row, to-from)
 			if err := p.linear(tile, p.normed.RowSlice(row, row+tile.Rows), w, nil); err != nil {
@@ -41,7 +42,6 @@ func (p *pass) logits() (*Output, error) {
 	for i := range out.NLL {
 		out.NLL[i] = sums[i].nll()
 	}
-	p.step(p.total)
 	return out, nil
 }
 

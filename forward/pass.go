@@ -51,10 +51,6 @@ func newPass(ctx context.Context, m *arch.Model, tokens []int, opts *Options) (*
 		normed: linalg.New32(T, m.Width),
 		qkv:    linalg.New32(T, (m.Heads+2*m.KVHeads)*d),
 		av:     linalg.New32(T, m.Heads*d),
-		total:  int(m.Parameters),
-	}
-	if m.Tied && !opts.NoLogits { // the embedding works twice
-		p.total += m.Vocab * m.Width
 	}
 	if err := p.embed(); err != nil {
 		return nil, err
@@ -90,9 +86,24 @@ func (p *pass) embed() error {
 	return nil
 }
 
+// plan counts the weights that n layers and, if they are wanted, the logits pass.
+func (p *pass) plan(n int) {
+	for _, b := range p.m.Blocks[:n] {
+		for _, l := range append([]arch.Linear{b.Out, b.Up, b.Down}, b.QKV...) {
+			p.total += l.Out * l.In
+		}
+		if b.Gate != nil {
+			p.total += b.Gate.Out * b.Gate.In
+		}
+	}
+	if !p.opts.NoLogits {
+		p.total += p.m.Vocab * p.m.Width
+	}
+}
+
 // step reports progress after so many weights.
 func (p *pass) step(weights int) {
-	p.done = min(p.done+weights, p.total)
+	p.done += weights
 	if p.opts.Progress != nil {
 		p.opts.Progress(p.done, p.total)
 	}
@@ -114,17 +125,35 @@ func (p *pass) linear(dst, x, w linalg.Matrix32, bias []float32) error {
 	return nil
 }
 
-// load reads a linear map into a buffer, and its bias.
+// load reads a linear map into a buffer, and its bias, nil if it has none.
 func load(b *buffer, l arch.Linear) (w linalg.Matrix32, bias []float32, err error) {
 	w = b.matrix(l.Out, l.In)
-	if err := l.Weight.Load(w); err != nil {
-		return w, nil, err
+	bias, err = stack(w, []arch.Linear{l})
+	return w, bias, err
+}
+
+// stack reads linear maps of one input into the rows of w, one below the other,
+// and their biases, nil if none has one. The file's pages leave memory again:
+// the numbers are in w.
+func stack(w linalg.Matrix32, parts []arch.Linear) (bias []float32, err error) {
+	from := 0
+	for _, part := range parts {
+		to := from + part.Out
+		if err := part.Load(w.RowSlice(from, to)); err != nil {
+			return nil, err
+		}
+		part.Release()
+		if part.Bias != nil {
+			if bias == nil {
+				bias = make([]float32, w.Rows)
+			}
+			if err := part.Bias.Load(bias[from:to]); err != nil {
+				return nil, err
+			}
+		}
+		from = to
 	}
-	if l.Bias == nil {
-		return w, nil, nil
-	}
-	bias = make([]float32, l.Out)
-	return w, bias, l.Bias.Load(bias)
+	return bias, nil
 }
 
 // rows runs f over n rows on all cores, a few rows to a task.
