@@ -14,6 +14,11 @@ const (
 	PerLayer
 )
 
+// String names the owner for messages and documentation.
+func (p Per) String() string {
+	return [...]string{"head", "KV head", "layer"}[p]
+}
+
 // Measure is one documented number.
 type Measure struct {
 	Name   string // stable: JSON key, flag, series name
@@ -26,6 +31,7 @@ type Measure struct {
 	// Null returns the null; nil where there is none, and then NoNull says why.
 	Null   func(*Subject) (*Null, error)
 	NoNull string
+	NoZ    string // why there is no z beside a null; empty where there is one
 }
 
 // Doc is what explain, the page and the documentation print.
@@ -35,4 +41,22 @@ type Doc struct {
 	Range   string // range and degenerate cases
 	Null    string // what the null is, in words
 	Meaning string // how to read a high or low value
+}
+
+// All is the catalogue, in the order in which reports list it. A test refuses an
+// entry that is undocumented, and a measure that is not here does not exist.
+var All = []*Measure{
+	energyRank, energyK90, energyK95, energyK99, energyTop20, // energy.go
+	energyStableRank, energyEffectiveRank, energySigma1, energyFrobenius,
+	keyIncoherence, keyIncoherenceCentered, keyCondition, keyLeverageMax, keyNormMinMedian, // key.go
+	channelKeyIPR, channelQueryIPR, channelKeyIPRMax, // channel.go
+	attentionLogitStd, attentionMaxLogit, attentionEntropy, attentionEntropyP05, // attention.go
+	attentionSink, attentionSinkMax, attentionNullMass, attentionUniformDistance, attentionFrobenius,
+	attentionDiagonal, attentionPrevious, attentionDistance, attentionInduction,
+	attentionSigma1, attentionSigma2, attentionGap, attentionEigenGap, attentionStableRank, // attention_sigma.go
+	overlapMax,                                               // overlap.go
+	weightsK90, weightsSigma1, weightsTrace, weightsVariance, // weights.go
+	outputShare, outputPart, // output.go
+	residualStableRank, residualGramStableRank, residualEffectiveRank, // residual.go
+	residualCosine, residualTokenResidual, residualMassive,
 }

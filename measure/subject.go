@@ -1,10 +1,272 @@
 package measure
 
-import "github.com/eigenhead/eigenhead/head"
+import (
+	"context"
+	"math/rand/v2"
+	"runtime"
 
-// Subject is what one measure looks at: a layer and, for measures of heads, the
-// number of one of its pairs.
+	"github.com/eigenhead/eigenhead/attention"
+	"github.com/eigenhead/eigenhead/head"
+	"github.com/eigenhead/eigenhead/linalg"
+	"github.com/eigenhead/eigenhead/spectrum"
+)
+
+// Subject is what one measure looks at: a layer and the number of one of its
+// pairs; for a KV head, of the first pair that reads it; for a layer, 0. What
+// several measures need is computed when first asked for, and once.
 type Subject struct {
 	Layer *head.Layer
 	Index int
+
+	run          *layerRun
+	measuresKeys bool // for measures of KV heads, which no convention touches
 }
+
+// layerRun holds what the measures of one layer share.
+type layerRun struct {
+	ctx   context.Context
+	layer *head.Layer
+	opts  *Options
+	heads []*headState
+	keys  map[int]*keyState // by KV head
+	xBad  *Omit             // set where x is not finite
+	avBad *Omit             // set where some v is not finite
+
+	overlaps lazy[*overlaps]
+	writes   lazy[*writes]
+	residual lazy[spectrum.Spectrum]
+}
+
+// headState holds what the measures of one query head share.
+type headState struct {
+	bad      *Omit // set where q or k are not finite
+	energy   lazy[spectrum.Spectrum]
+	left     lazy[*spectrum.Factor]
+	channels lazy[spectrum.Channels]
+	operator lazy[*attention.Operator]
+	top      lazy[*attention.TopValues]
+	masked   lazy[*maskedField]
+	weights  lazy[*weights]
+}
+
+// keyState holds what all query heads of one KV head share.
+type keyState struct {
+	bad      *Omit
+	centered lazy[linalg.Matrix]
+	full     lazy[*spectrum.Factor] // of K_c
+	right    lazy[*spectrum.Factor] // of the energy field's right factor
+	basis    lazy[*basis]
+}
+
+// basis is an orthonormal basis of col K_c and the singular values of K_c.
+type basis struct {
+	u     linalg.Matrix // [T, rank]
+	sigma []float64     // descending
+	rank  int           // number above noise, at least 1
+}
+
+func newRun(ctx context.Context, l *head.Layer, opts *Options) *layerRun {
+	r := &layerRun{ctx: ctx, layer: l, opts: opts, keys: make(map[int]*keyState)}
+	for _, p := range l.Pairs {
+		r.heads = append(r.heads, new(headState))
+		if r.keys[p.KVHead] == nil {
+			r.keys[p.KVHead] = new(keyState)
+		}
+	}
+	return r
+}
+
+// memory is the share of one head in the budget for kept blocks. It changes speed
+// and never a bit: what is not kept is computed again.
+func (r *layerRun) memory() int64 {
+	total := r.opts.Memory
+	if total == 0 {
+		total = DefaultMemory
+	}
+	if share := total / int64(runtime.GOMAXPROCS(0)); share > 0 {
+		return share
+	}
+	return -1
+}
+
+func (s *Subject) pair() head.Pair     { return s.Layer.Pairs[s.Index] }
+func (s *Subject) head() *headState    { return s.run.heads[s.Index] }
+func (s *Subject) keyState() *keyState { return s.run.keys[s.pair().KVHead] }
+
+func (s *Subject) convention() attention.Convention {
+	if s.run.opts.Convention == "" {
+		return attention.Full
+	}
+	return s.run.opts.Convention
+}
+
+// seed gives every head its own start vectors, whatever order heads run in.
+func (s *Subject) seed() uint64 {
+	id := s.pair().ID
+	return rand.NewPCG(s.run.opts.Seed, uint64(id.Layer)<<32|uint64(id.Head)).Uint64()
+}
+
+// centered returns K_c, computed once for all heads that share it.
+func (s *Subject) centered() linalg.Matrix {
+	m, _ := s.keyState().centered.get(func() (linalg.Matrix, error) { return linalg.Center(s.pair().K), nil })
+	return m
+}
+
+// keyFactor returns the decomposed K_c.
+func (s *Subject) keyFactor() (*spectrum.Factor, error) {
+	return s.keyState().full.get(func() (*spectrum.Factor, error) {
+		f, err := spectrum.NewFactor(s.centered())
+		return f, refuse(err)
+	})
+}
+
+// basis returns an orthonormal basis of col K_c; an *Omit if K_c is zero.
+func (s *Subject) basis() (*basis, error) {
+	return s.keyState().basis.get(func() (*basis, error) {
+		f, err := s.keyFactor()
+		if err != nil {
+			return nil, err
+		}
+		sp, err := f.Spectrum()
+		if err != nil {
+			return nil, refuse(err)
+		}
+		b := &basis{sigma: sp.Sigma, rank: sp.Rank(sp.Noise)}
+		switch {
+		case b.rank == 0:
+			return nil, omit("all keys are equal")
+		case b.rank == f.Q.Cols:
+			b.u = f.Q
+			return b, nil
+		}
+		u, _, _, err := linalg.SVD(f.R)
+		if err != nil {
+			return nil, err
+		}
+		b.u = linalg.New(f.Q.Rows, b.rank)
+		linalg.Mul(b.u, f.Q, u.ColSlice(0, b.rank)) // [T, r]·[r, rank]
+		return b, nil
+	})
+}
+
+// factors returns the decomposed sides of the energy field, E = a·bᵀ; b is shared
+// by all heads of a KV head.
+func (s *Subject) factors() (a, b *spectrum.Factor, err error) {
+	h, conv := s.head(), s.convention()
+	if h.bad != nil {
+		return nil, nil, h.bad
+	}
+	if conv == attention.Masked {
+		return nil, nil, omit("the masked energy field has no factors; only energy.sigma1, frobenius and stable_rank apply")
+	}
+	if conv == attention.Full {
+		b, err = s.keyFactor()
+	} else {
+		b, err = s.keyState().right.get(func() (*spectrum.Factor, error) {
+			f, err := spectrum.NewFactor(attention.FieldKeys(s.pair().K, conv))
+			return f, refuse(err)
+		})
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	a, err = h.left.get(func() (*spectrum.Factor, error) {
+		f, err := spectrum.NewFactor(attention.FieldQueries(s.pair(), conv))
+		return f, refuse(err)
+	})
+	return a, b, err
+}
+
+// energy returns the singular values of E. Where channels are wanted too, both
+// come from one decomposition, so that σ does not depend on who asks first.
+func (s *Subject) energy() (spectrum.Spectrum, error) {
+	if s.run.opts.channels {
+		c, err := s.channels()
+		return c.Spectrum, err
+	}
+	return s.head().energy.get(func() (spectrum.Spectrum, error) {
+		a, b, err := s.factors()
+		if err != nil {
+			return spectrum.Spectrum{}, err
+		}
+		sp, err := spectrum.OfFactors(a, b)
+		return sp, refuse(err)
+	})
+}
+
+// channels returns E's leading channels.
+func (s *Subject) channels() (spectrum.Channels, error) {
+	return s.head().channels.get(func() (spectrum.Channels, error) {
+		a, b, err := s.factors()
+		if err != nil {
+			return spectrum.Channels{}, err
+		}
+		c, err := spectrum.ChannelsOfFactors(a, b, leading)
+		return c, refuse(err)
+	})
+}
+
+// operator makes the one pass over A; its blocks are kept for σ₁ and σ₂.
+func (s *Subject) operator() (*attention.Operator, error) {
+	return s.head().operator.get(func() (*attention.Operator, error) {
+		if s.Layer.Sparse {
+			return nil, errSparse
+		}
+		if s.head().bad != nil {
+			return nil, s.head().bad
+		}
+		o := &attention.Options{Memory: -1, Tokens: s.Layer.Tokens}
+		if s.run.opts.sigmas {
+			o.Memory = s.run.memory()
+		}
+		a, err := attention.New(s.run.ctx, s.pair(), o)
+		return a, refuse(err)
+	})
+}
+
+// rows returns the row statistics of A.
+func (s *Subject) rows() (*attention.RowStats, error) {
+	a, err := s.operator()
+	if err != nil {
+		return nil, err
+	}
+	return a.Stats(), nil
+}
+
+// writes returns what the heads of the layer write.
+func (s *Subject) writes() (*writes, error) {
+	return s.run.writes.get(func() (*writes, error) {
+		if s.run.avBad != nil {
+			return nil, s.run.avBad
+		}
+		return writesOf(s)
+	})
+}
+
+// x returns the residual stream, or the reason why there is none.
+func (s *Subject) x() (linalg.Matrix, error) {
+	switch {
+	case s.run.xBad != nil:
+		return linalg.Matrix{}, s.run.xBad
+	case s.Layer.X.Rows == 0 || s.Layer.X.Cols == 0:
+		return linalg.Matrix{}, omit("the source holds no residual stream")
+	case s.Layer.Sparse:
+		return linalg.Matrix{}, errSparse
+	}
+	return s.Layer.X, nil
+}
+
+// residual returns the singular values of X.
+func (s *Subject) residual() (spectrum.Spectrum, error) {
+	return s.run.residual.get(func() (spectrum.Spectrum, error) {
+		x, err := s.x()
+		if err != nil {
+			return spectrum.Spectrum{}, err
+		}
+		sp, err := spectrum.OfMatrix(x)
+		return sp, refuse(err)
+	})
+}
+
+// errSparse is the reason of all that needs every token.
+var errSparse = omit("tokens were subsampled: only energy and key measures apply")

@@ -15,7 +15,9 @@ type Null struct {
 type Value struct {
 	Value     float64  `json:"value"`
 	Null      *Null    `json:"null,omitempty"`
-	Z         *float64 `json:"z,omitempty"`          // (Value − Null.Mean)/Null.SD; nil: see Measure.NoZ
+	NoNull    string   `json:"no_null,omitempty"`    // why a measure that has a null has none here
+	Z         *float64 `json:"z,omitempty"`          // (Value − Null.Mean)/Null.SD
+	NoZ       string   `json:"no_z,omitempty"`       // why there is a null and no z
 	Bound     *float64 `json:"bound,omitempty"`      // absolute error of Value
 	BoundKind string   `json:"bound_kind,omitempty"` // what Bound certifies
 	Upper     *float64 `json:"upper,omitempty"`      // certified upper bound where it differs from Value+Bound

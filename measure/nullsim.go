@@ -1,0 +1,252 @@
+package measure
+
+import (
+	"context"
+	"fmt"
+	"hash/fnv"
+	"math"
+	"math/rand/v2"
+	"runtime"
+	"sync/atomic"
+
+	"github.com/eigenhead/eigenhead/attention"
+	"github.com/eigenhead/eigenhead/head"
+	"github.com/eigenhead/eigenhead/internal/par"
+	"github.com/eigenhead/eigenhead/linalg"
+)
+
+// nullSeed starts every simulation; with the shape and the number of the draw it
+// fixes all its random numbers, so a null depends on nothing else.
+const nullSeed = 0x65696765 // "eige"
+
+// Simulations stop at maxSimulated tokens: beyond it one null costs more than the
+// scan that asks for it.
+const maxSimulated = 8192
+
+// highS is the largest s of the table. Beyond it, and up to the last of highNodes,
+// shapes are simulated; attention is then one-hot but for ties.
+const highS = 10
+
+var (
+	lowNodes    = []float64{0, 0.25, 0.5, 0.75, 1, 1.25, 1.5, 1.75, 2, 2.5, 3, 3.5, 4, 5, 6, 8, highS}
+	coarseNodes = []float64{0, 0.5, 1, 1.5, 2, 3, 4, 6, 8, highS}
+	highNodes   = []float64{highS, 13, 18, 25, 40, 70, 120}
+)
+
+// nodesFor returns the values of s that a simulation at T tokens visits.
+func nodesFor(T int, high bool) []float64 {
+	switch {
+	case high:
+		return highNodes
+	case T > 2048:
+		return coarseNodes
+	}
+	return lowNodes
+}
+
+// drawsFor returns the number of heads that a simulation draws: fewer for long
+// sequences, whose measures spread less and cost more. Null.Error says what that
+// does to the mean.
+func drawsFor(T int) int {
+	switch {
+	case T <= 512:
+		return 48
+	case T <= 2048:
+		return 16
+	case T <= 4096:
+		return 6
+	}
+	return 4
+}
+
+// attentionNames are the measures whose null depends on s.
+var attentionNames = []string{
+	"attention.entropy", "attention.entropy_p05", "attention.sink", "attention.sink_max",
+	"attention.uniform_distance", "attention.frobenius", "attention.diagonal", "attention.previous",
+	"attention.distance", "attention.sigma1", "attention.sigma2", "attention.gap",
+	"attention.eigen_gap", "attention.stable_rank",
+}
+
+// factorNames are those whose null does not, and that a simulation gives.
+var factorNames = []string{
+	"energy.k90", "energy.k95", "energy.k99", "energy.top20", "energy.stable_rank", "energy.effective_rank",
+	"key.incoherence", "key.incoherence_centered", "key.condition", "key.leverage_max", "key.norm_min_median",
+	"channel.key_ipr_max",
+}
+
+// source returns the random numbers of one draw of one simulation.
+func source(what string, sh shape, draw int) *rand.Rand {
+	h := fnv.New64a()
+	fmt.Fprintf(h, "%s T=%d d=%d mask=%v energy=%s", what, sh.T, sh.Dim, sh.Mask, sh.Convention)
+	return rand.New(rand.NewPCG(nullSeed^h.Sum64(), uint64(draw)))
+}
+
+func gaussian(r *rand.Rand, rows, cols int) linalg.Matrix {
+	m := linalg.New(rows, cols)
+	for i := range m.Data {
+		m.Data[i] = r.NormFloat64()
+	}
+	return m
+}
+
+// gaussianPair draws a head whose scores have a standard deviation of about 1.
+func gaussianPair(r *rand.Rand, sh shape) head.Pair {
+	return head.Pair{Q: gaussian(r, sh.T, sh.Dim), K: gaussian(r, sh.T, sh.Dim),
+		Scale: 1 / math.Sqrt(float64(sh.Dim)), Mask: sh.Mask}
+}
+
+// simulateAttention draws heads and measures each at every node of s. One draw
+// serves all nodes: scaled so that its own s, as attention.logit_std has it, is
+// exactly the node's.
+func simulateAttention(ctx context.Context, lookup catalogue, sh shape, nodes []float64, draws int, report func(done, total int)) (*cell, error) {
+	one := func(draw int, put func(node int, name string, v float64)) error {
+		p := gaussianPair(source("attention", sh, draw), sh)
+		s, err := attention.LogitStd(ctx, p)
+		if err != nil {
+			return omit("T = %d: %v", sh.T, err)
+		}
+		unit := p.Scale / s
+		for k, node := range nodes {
+			p.Scale = node * unit
+			if err := measureDraw(ctx, lookup, p, attention.Full, attentionNames, func(name string, v float64) { put(k, name, v) }); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	return gather(ctx, nodes, attentionNames, draws, one, report)
+}
+
+// simulateFactors draws heads for the measures that do not depend on s. The
+// channels' vectors are not computed: of a Gaussian product they are a random
+// orthonormal frame, drawn as such, several times over.
+func simulateFactors(ctx context.Context, lookup catalogue, sh shape, draws int, report func(done, total int)) (*cell, error) {
+	names := factorNames[:len(factorNames)-1]
+	last := factorNames[len(factorNames)-1:]
+	if sh.Convention != attention.Full { // v_c is then no random direction
+		names, last = []string{"energy.k90", "energy.k95", "energy.k99", "energy.top20", "energy.stable_rank",
+			"energy.effective_rank", "channel.key_ipr_max"}, nil
+	}
+	one := func(draw int, put func(node int, name string, v float64)) error {
+		r := source("factors", sh, draw)
+		return measureDraw(ctx, lookup, gaussianPair(r, sh), sh.Convention, names, func(name string, v float64) { put(0, name, v) })
+	}
+	c, err := gather(ctx, nil, names, draws, one, report)
+	if err != nil || last == nil {
+		return c, err
+	}
+	frames, err := gather(ctx, nil, last, frameDraws, func(draw int, put func(int, string, float64)) error {
+		if v, ok := largestIPR(source("frame", shape{T: sh.T}, draw), sh); ok {
+			put(0, last[0], v)
+		}
+		return nil
+	}, func(int, int) {})
+	if err != nil {
+		return nil, err
+	}
+	if m, ok := frames.Moments[last[0]]; ok {
+		c.Moments[last[0]] = m
+	}
+	return c, nil
+}
+
+// frameDraws is the number of random frames behind channel.key_ipr_max.
+const frameDraws = 400
+
+// largestIPR draws min(8, rank) orthonormal vectors with zero sum.
+func largestIPR(r *rand.Rand, sh shape) (float64, bool) {
+	m := min(leading, sh.Dim, sh.T-1)
+	if m < 1 {
+		return 0, false
+	}
+	q, _ := linalg.QR(linalg.Center(gaussian(r, sh.T, m)))
+	largest := 0.0
+	for k := range m {
+		largest = max(largest, ipr(q, k))
+	}
+	return largest, true
+}
+
+// simulatedMemory is the bytes of A's blocks that one draw keeps.
+const simulatedMemory = 256 << 20
+
+// measureDraw computes measures of one head by the catalogue's own functions.
+func measureDraw(ctx context.Context, lookup catalogue, p head.Pair, conv attention.Convention, names []string, put func(string, float64)) error {
+	l := &head.Layer{Pairs: []head.Pair{p}, KVHeads: 1, KVIDs: []int{0}}
+	run := newRun(ctx, l, &Options{Convention: conv, Memory: simulatedMemory * int64(runtime.GOMAXPROCS(0)), simulated: true, sigmas: true})
+	s := &Subject{Layer: l, run: run}
+	for _, name := range names {
+		m, err := lookup(name)
+		if err != nil {
+			panic(err)
+		}
+		s.measuresKeys = m.Per == PerKVHead
+		v, err := m.Compute(s)
+		switch {
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case err == nil:
+			put(name, v.Value)
+		}
+	}
+	return nil
+}
+
+// gather runs the draws in parallel and reduces them in their order. A measure
+// that any draw has no value for is left out of the cell.
+func gather(ctx context.Context, nodes []float64, names []string, draws int,
+	one func(draw int, put func(node int, name string, v float64)) error, report func(done, total int)) (*cell, error) {
+	index := make(map[string]int, len(names))
+	for i, n := range names {
+		index[n] = i
+	}
+	places := max(1, len(nodes))
+	values := make([][]float64, draws) // [draw][node·names]
+	seen := make([][]bool, draws)
+	var done atomic.Int64
+	err := par.DoCtx(ctx, draws, func(i int) error {
+		values[i], seen[i] = make([]float64, places*len(names)), make([]bool, places*len(names))
+		err := one(i, func(node int, name string, v float64) {
+			at := node*len(names) + index[name]
+			values[i][at], seen[i][at] = v, true
+		})
+		report(int(done.Add(1)), draws)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	c := &cell{Nodes: nodes, Moments: make(map[string][]moment, len(names)), Draws: draws, kind: kindMonte}
+	for k, name := range names {
+		if m := reduce(values, seen, places, len(names), k); m != nil {
+			c.Moments[name] = m
+		}
+	}
+	return c, nil
+}
+
+// reduce returns the mean and spread over draws of column k at every place.
+func reduce(values [][]float64, seen [][]bool, places, width, k int) []moment {
+	out := make([]moment, places)
+	n := float64(len(values))
+	for p := range out {
+		at := p*width + k
+		sum := 0.0
+		for i := range values {
+			if !seen[i][at] {
+				return nil
+			}
+			sum += values[i][at]
+		}
+		m := sum / n
+		squares := 0.0
+		for i := range values {
+			squares += (values[i][at] - m) * (values[i][at] - m)
+		}
+		out[p] = moment{Mean: m, SD: math.Sqrt(squares / max(1, n-1))}
+		if out[p].SD <= 1e-12*math.Abs(m) {
+			out[p].SD = 0 // rounding of equal values is no spread
+		}
+	}
+	return out
+}
