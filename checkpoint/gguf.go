@@ -15,6 +15,7 @@ const (
 	ggufMagic        = "GGUF"
 	defaultAlignment = 32
 	maxDims          = 4
+	maxPerByte       = 16 // elements: every type known takes more than a bit for each
 )
 
 // openGGUF reads the header of the last part, a GGUF file:
@@ -144,6 +145,10 @@ func (c *Checkpoint) place(cur *cursor, p *part, in *info, base, align uint64) *
 	}
 	if in.offset%align != 0 {
 		cur.fail(where("offset"), in.offset, fmt.Sprintf("a multiple of the alignment %d", align))
+		return nil
+	}
+	if elements > maxPerByte*uint64(len(cur.data)) {
+		cur.fail(where("shape"), shape, fmt.Sprintf("at most %d elements in a file of this size", maxPerByte*uint64(len(cur.data))))
 		return nil
 	}
 	size := uint64(0) // a type that we do not know: nothing is read, so 0 will do

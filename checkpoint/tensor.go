@@ -28,7 +28,8 @@ type Tensor struct {
 	kind       *kind
 }
 
-// Elements returns the product of the shape.
+// Elements returns the product of the shape. It fits an int and is at most 16
+// for each byte of the file, whatever the type, so it may size an allocation.
 func (t *Tensor) Elements() int {
 	n := 1
 	for _, d := range t.Shape {
@@ -49,12 +50,12 @@ func (t *Tensor) Readable() bool { return t.kind != nil && t.kind.decode != nil 
 // Cost: only the bytes of those rows are touched; no allocation if dst is compact
 // in its rows.
 func (t *Tensor) Rows(dst linalg.Matrix32, from int) error {
-	if len(t.Shape) != 2 || dst.Cols != t.Shape[1] || from < 0 || dst.Rows > t.Shape[0]-from {
-		panic(fmt.Sprintf("checkpoint: Rows of %s %v into [%d, %d] from row %d", t.Name, t.Shape, dst.Rows, dst.Cols, from))
-	}
 	raw, err := t.raw()
 	if err != nil {
 		return err
+	}
+	if len(t.Shape) != 2 || dst.Cols != t.Shape[1] || from < 0 || dst.Rows > t.Shape[0]-from {
+		panic(fmt.Sprintf("checkpoint: Rows of %s %v into [%d, %d] from row %d", t.Name, t.Shape, dst.Rows, dst.Cols, from))
 	}
 	if dst.Rows == 0 || dst.Cols == 0 {
 		return nil
@@ -75,12 +76,12 @@ func (t *Tensor) Rows(dst linalg.Matrix32, from int) error {
 // Float32s reads the whole tensor in row-major order. It panics unless
 // len(dst) is Elements(). Errors, accuracy: as Rows.
 func (t *Tensor) Float32s(dst []float32) error {
-	if len(dst) != t.Elements() {
-		panic(fmt.Sprintf("checkpoint: Float32s of %s %v into %d numbers", t.Name, t.Shape, len(dst)))
-	}
 	raw, err := t.raw()
 	if err != nil {
 		return err
+	}
+	if len(dst) != t.Elements() {
+		panic(fmt.Sprintf("checkpoint: Float32s of %s %v into %d numbers", t.Name, t.Shape, len(dst)))
 	}
 	return t.guard(func() { t.kind.decode(dst, raw) })
 }

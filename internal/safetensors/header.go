@@ -15,6 +15,10 @@ import (
 // maxHeader is the limit of the reference implementation, 100 MB.
 const maxHeader = 100_000_000
 
+// maxPerByte bounds the elements of a type that we do not know (chosen: no type
+// in use takes less than a bit for each).
+const maxPerByte = 16
+
 const converting = "load it in PyTorch and write it with safetensors.torch.save_file; convert only files that you trust: opening a pickle runs code in it"
 
 // Sniff returns the error that says what data is when it is one of the things
@@ -96,6 +100,9 @@ func (f *File) place(e *entry) (*Tensor, error) {
 		if hi != 0 || total%8 != 0 || total/8 != e.end-e.begin {
 			return nil, fail("size", fmt.Sprintf("%d bytes", e.end-e.begin), fmt.Sprintf("%d elements of %s (shape %v)", elements, e.dtype, e.shape))
 		}
+	}
+	if elements > maxPerByte*(e.end-e.begin) { // a type that we do not know
+		return nil, fail("shape", e.shape, fmt.Sprintf("at most %d elements in %d bytes", maxPerByte*(e.end-e.begin), e.end-e.begin))
 	}
 	return &Tensor{Name: e.name, DType: e.dtype, Shape: shape,
 		Begin: f.DataFrom + int(e.begin), End: f.DataFrom + int(e.end)}, nil
