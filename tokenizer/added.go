@@ -1,8 +1,11 @@
 package tokenizer
 
 import (
+	"fmt"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/eigenhead/eigenhead/internal/xerr"
 )
 
 // addedToken is a token that is found in the text before anything else.
@@ -47,10 +50,18 @@ func (t *trie) find(at int32, b byte) int32 {
 	return 0
 }
 
+// maxName bounds the bytes of a name: looking for names costs at most that
+// much for each byte of a text. Real names have a few dozen.
+const maxName = 1024
+
 // insert adds a name; a later one of the same spelling replaces it.
-func (t *trie) insert(name string, token addedToken) {
+func (t *trie) insert(file, name string, token addedToken) error {
 	if name == "" {
-		return
+		return nil
+	}
+	if len(name) > maxName {
+		return &xerr.Unsupported{File: file, What: fmt.Sprintf("added token %.20q…", name), Found: fmt.Sprintf("%d bytes", len(name)),
+			Want: fmt.Sprintf("at most %d", maxName)}
 	}
 	if len(t.nodes) == 0 {
 		t.nodes = append(t.nodes, trieNode{token: -1})
@@ -68,6 +79,7 @@ func (t *trie) insert(name string, token addedToken) {
 	}
 	t.nodes[at].token = int32(len(t.tokens))
 	t.tokens = append(t.tokens, token)
+	return nil
 }
 
 // longest returns the longest name that text begins with.
@@ -105,7 +117,7 @@ func (t *trie) each(text []byte, special bool, emit func(id int32, from, to int)
 			continue
 		}
 		if token.lstrip {
-			from = max(trimRight(text[:from]), done)
+			from = done + trimRight(text[done:from])
 		}
 		if token.rstrip {
 			to += run(text[to:], space)
@@ -141,6 +153,7 @@ func alone(text []byte, from, to int) bool {
 	return (from == 0 || !wordRune(before)) && (to == len(text) || !wordRune(after))
 }
 
+// wordRune is \w as Unicode defines it (UTS 18): a number such as ½ is not in it.
 func wordRune(r rune) bool {
-	return r == '_' || unicode.IsLetter(r) || unicode.IsNumber(r) || unicode.IsMark(r)
+	return isLetter(r) || unicode.In(r, unicode.M, unicode.Nd, unicode.Nl, unicode.Pc, unicode.Other_Alphabetic, unicode.Join_Control)
 }

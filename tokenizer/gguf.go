@@ -69,7 +69,9 @@ func FromGGUF(kv KV) (*Tokenizer, error) {
 	if err != nil {
 		return nil, err
 	}
-	t.ggufAdded()
+	if err := t.addByKind(ggufKey(keyTokens)); err != nil {
+		return nil, err
+	}
 	if err := t.ggufBOS(kv, name, byPre); err != nil {
 		return nil, err
 	}
@@ -262,14 +264,17 @@ func (t *Tokenizer) sentencePiece(file string, scores []float64, space string, p
 	return nil
 }
 
-// ggufAdded makes user-defined tokens found always, and control and unknown
+// addByKind makes user-defined tokens found always, and control and unknown
 // tokens on request.
-func (t *Tokenizer) ggufAdded() {
+func (t *Tokenizer) addByKind(file string) error {
 	for i, k := range t.kinds {
 		if k == userToken || k == controlToken || k == unknownToken {
-			t.added.raw.insert(t.pieces[i], addedToken{id: int32(i), special: k != userToken})
+			if err := t.added.raw.insert(file, t.pieces[i], addedToken{id: int32(i), special: k != userToken}); err != nil {
+				return err
+			}
 		}
 	}
+	return nil
 }
 
 // ggufID reads a key that holds an id.

@@ -68,8 +68,13 @@ func FromJSON(file string, data []byte) (*Tokenizer, error) {
 	if err := t.jsonModel(file, f.Model, pre); err != nil {
 		return nil, err
 	}
-	t.jsonAdded(f.Added)
-	return t, t.readPostProcessor(file, f.PostProcessor)
+	if err := t.jsonAdded(file, f.Added); err != nil {
+		return nil, err
+	}
+	if err := t.readPostProcessor(file, f.PostProcessor); err != nil {
+		return nil, err
+	}
+	return t, nil
 }
 
 // unmarshal decodes JSON, with an error that says where it fails.
@@ -170,7 +175,7 @@ func vocabByID(file string, vocab map[string]int64) (*Tokenizer, error) {
 }
 
 // jsonAdded makes the added tokens found.
-func (t *Tokenizer) jsonAdded(list []addedJSON) {
+func (t *Tokenizer) jsonAdded(file string, list []addedJSON) error {
 	for _, a := range list {
 		id := t.ids[a.Content]
 		t.kinds[id] = userToken
@@ -186,12 +191,15 @@ func (t *Tokenizer) jsonAdded(list []addedJSON) {
 		// Names are looked for in the normalized text as they would be
 		// normalized themselves. Without a normalizer that is still a second
 		// pass: a name of the first pass wins wherever it lies.
+		names, name := &t.added.raw, a.Content
 		if normalized {
-			t.added.normalized.insert(string(t.norm.apply([]byte(a.Content), true)), token)
-		} else {
-			t.added.raw.insert(a.Content, token)
+			names, name = &t.added.normalized, string(t.norm.apply([]byte(name), true))
+		}
+		if err := names.insert(file, name, token); err != nil {
+			return err
 		}
 	}
+	return nil
 }
 
 // readMerges reads merges, written as "a b" or as ["a", "b"].

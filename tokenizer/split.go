@@ -51,9 +51,9 @@ func classOf(text []byte) (class, int) {
 	}
 	r, n := utf8.DecodeRune(text)
 	switch {
-	case unicode.IsLetter(r):
+	case isLetter(r):
 		return letter, n
-	case unicode.IsNumber(r):
+	case isNumber(r):
 		return number, n
 	case unicode.IsSpace(r):
 		return space, n
@@ -64,9 +64,9 @@ func classOf(text []byte) (class, int) {
 var asciiClass = func() (table [utf8.RuneSelf]class) {
 	for r := range rune(utf8.RuneSelf) {
 		switch {
-		case unicode.IsLetter(r):
+		case isLetter(r):
 			table[r] = letter
-		case unicode.IsNumber(r):
+		case isNumber(r):
 			table[r] = number
 		case unicode.IsSpace(r):
 			table[r] = space

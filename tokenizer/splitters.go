@@ -61,7 +61,7 @@ func punctuationPiece(text []byte) int {
 }
 
 // numberRunPiece isolates \p{N}+.
-func numberRunPiece(text []byte) int { return alternate(text, unicode.IsNumber) }
+func numberRunPiece(text []byte) int { return alternate(text, isNumber) }
 
 // alternate returns the length of the prefix of characters that agree with the
 // first one on in.
