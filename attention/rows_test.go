@@ -5,11 +5,13 @@ import (
 	"errors"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/eigenhead/eigenhead/head"
 	"github.com/eigenhead/eigenhead/linalg"
 	"github.com/eigenhead/eigenhead/spectrum"
+	"pgregory.net/rapid"
 )
 
 var background = context.Background()
@@ -18,7 +20,7 @@ var background = context.Background()
 // allows, times two because the twin rounds as well.
 func tolerance(s *RowStats) float64 { return 1e-12 + 2*math.Expm1(2*s.LogitError) }
 
-func near(t *testing.T, what string, i int, got, want, tol float64) {
+func near(t tester, what string, i int, got, want, tol float64) {
 	t.Helper()
 	if !(math.Abs(got-want) <= tol) { // NaN fails too
 		t.Errorf("%s of row %d: %v, want %v within %g", what, i, got, want, tol)
@@ -34,120 +36,156 @@ func tokensFor(T int) []int {
 	return ids
 }
 
-func TestRowsAgainstTwin(t *testing.T) {
-	for _, c := range pairCases() {
-		t.Run(c.name, func(t *testing.T) {
-			p, T := c.p, c.p.T()
-			ids := tokensFor(T)
-			s, err := Rows(background, p, &Options{Tokens: ids})
-			if err != nil {
-				t.Fatal(err)
+// twinRows computes what RowStats holds from dense matrices, by loops. LSE and
+// LogitError it leaves alone.
+func twinRows(p head.Pair, ids []int) *RowStats {
+	a, alone := twinSoftmax(p)
+	scores, T := twinScores(p), p.T()
+	s := newRowStats(T, true, true)
+	for i := range T {
+		s.MaxLogit[i] = math.Inf(-1)
+		mean := 0.0
+		for j := range T {
+			if j < i && ids[j] == ids[i] {
+				s.Repeats[i] = true
 			}
-			a, alone := twinSoftmax(p)
-			scores := twinScores(p)
-			tol := tolerance(s)
-			if tol > 1 {
-				// Scores of 1e118 have no meaningful softmax beyond "finite".
-				checkFinite(t, s)
-				return
+			if !twinSees(p.Mask, i, j) {
+				continue
 			}
-			frobenius, squares, freedom := 0.0, 0.0, 0
-			column, rows := make([]float64, T), make([]int, T)
-			for i := range T {
-				var n int
-				var entropy, collision, mass, distance, induction, uniform, mean float64
-				top := math.Inf(-1)
-				repeats := false
-				for j := range T {
-					if j < i && ids[j] == ids[i] {
-						repeats = true
-					}
-					if !twinSees(p.Mask, i, j) {
-						continue
-					}
-					n++
-					mean += scores[i][j]
-					top = math.Max(top, scores[i][j])
-					if q := alone[i][j]; q > 0 {
-						entropy -= q * math.Log(q)
-					}
-					collision += alone[i][j] * alone[i][j]
-					mass += a[i][j]
-					distance += a[i][j] * math.Abs(float64(i-j))
-					frobenius += a[i][j] * a[i][j]
-					if j >= 1 && j <= i && ids[j-1] == ids[i] {
-						induction += a[i][j]
-						uniform++
-					}
-					if i > j {
-						column[j] += a[i][j]
-						rows[j]++
-					}
-				}
-				mean /= float64(n)
-				for j := range T {
-					if twinSees(p.Mask, i, j) {
-						squares += (scores[i][j] - mean) * (scores[i][j] - mean)
-					}
-				}
-				freedom += n - 1
-				if s.Visible[i] != n || s.Repeats[i] != repeats {
-					t.Errorf("row %d: %d visible, repeats %v, want %d, %v", i, s.Visible[i], s.Repeats[i], n, repeats)
-				}
-				logit := 2 * s.LogitError
-				if p.Softcap > 0 {
-					logit = 1e-13 * math.Abs(top) // LogitError is after the cap, the maximum before
-				}
-				near(t, "max", i, s.MaxLogit[i], top, logit+1e-15)
-				near(t, "entropy", i, s.EntropyNats[i], entropy, tol*(1+math.Log(float64(n)))*4)
-				near(t, "collision", i, s.Collision[i], collision, 2*tol*collision)
-				near(t, "mass", i, s.Mass[i], mass, tol*mass+1e-300)
-				if p.Sink != nil {
-					near(t, "null mass", i, s.NullMass[i], 1-mass, tol)
-				}
-				near(t, "first", i, s.First[i], a[i][0], tol)
-				near(t, "diagonal", i, s.Diagonal[i], a[i][i], tol)
-				if i > 0 {
-					near(t, "previous", i, s.Previous[i], a[i][i-1], tol)
-				}
-				near(t, "distance", i, s.DistanceTokens[i], distance, tol*(1+distance))
-				near(t, "induction", i, s.Induction[i], induction, tol)
-				near(t, "uniform induction", i, s.InductionUniform[i], uniform/float64(n), 1e-14)
+			s.Visible[i]++
+			mean += scores[i][j]
+			s.MaxLogit[i] = math.Max(s.MaxLogit[i], scores[i][j])
+			if q := alone[i][j]; q > 0 {
+				s.EntropyNats[i] -= q * math.Log(q)
 			}
-			for k := range T {
-				near(t, "column mass", k, s.ColumnMass[k], column[k], tol*(1+column[k]))
-				if s.ColumnRows[k] != rows[k] {
-					t.Errorf("column %d: %d rows, want %d", k, s.ColumnRows[k], rows[k])
-				}
+			s.Collision[i] += alone[i][j] * alone[i][j]
+			s.Mass[i] += a[i][j]
+			s.DistanceTokens[i] += a[i][j] * math.Abs(float64(i-j))
+			s.FrobeniusSquared += a[i][j] * a[i][j]
+			if j >= 1 && j <= i && ids[j-1] == ids[i] {
+				s.Induction[i] += a[i][j]
+				s.InductionUniform[i]++
 			}
-			near(t, "squared norm", 0, s.FrobeniusSquared, frobenius, 2*tol*(frobenius+1e-300))
-			if s.LogitFreedom != freedom {
-				t.Fatalf("freedom %d, want %d", s.LogitFreedom, freedom)
+			if i > j {
+				s.ColumnMass[j] += a[i][j]
+				s.ColumnRows[j]++
 			}
-			std, err := s.LogitStd()
-			if freedom == 0 {
-				if !errors.Is(err, spectrum.ErrUndefined) {
-					t.Errorf("standard deviation without freedom: %v, %v", std, err)
-				}
-				return
+		}
+		n := float64(s.Visible[i])
+		s.InductionUniform[i] /= n
+		for j := range T {
+			if twinSees(p.Mask, i, j) {
+				s.LogitSumSquares += (scores[i][j] - mean/n) * (scores[i][j] - mean/n)
 			}
-			want := math.Sqrt(squares / float64(freedom))
-			near(t, "logit std", 0, std, want, 1e-10*want+1e-13*math.Abs(largest(s.MaxLogit)))
-			again, err := LogitStd(background, p)
-			if err != nil || again != std {
-				t.Errorf("LogitStd alone: %v, %v, want %v", again, err, std)
-			}
-		})
+		}
+		s.LogitFreedom += s.Visible[i] - 1
+		s.NullMass[i] = 1 - s.Mass[i]
+		s.First[i], s.Diagonal[i] = a[i][0], a[i][i]
+		if i > 0 {
+			s.Previous[i] = a[i][i-1]
+		}
+	}
+	return s
+}
+
+// tester is what *testing.T and *rapid.T share.
+type tester interface {
+	Helper()
+	Errorf(format string, args ...any)
+	Fatal(args ...any)
+}
+
+func checkRows(t tester, p head.Pair) {
+	t.Helper()
+	ids := tokensFor(p.T())
+	s, err := Rows(background, p, &Options{Tokens: ids})
+	if err != nil {
+		t.Fatal(err)
+	}
+	checkFinite(t, s)
+	tol := tolerance(s)
+	if tol > 1 {
+		return // scores of 1e118 have no softmax beyond finite numbers
+	}
+	w := twinRows(p, ids)
+	if !slices.Equal(s.Visible, w.Visible) || !slices.Equal(s.Repeats, w.Repeats) ||
+		!slices.Equal(s.ColumnRows, w.ColumnRows) || s.LogitFreedom != w.LogitFreedom {
+		t.Errorf("counts: %v %v %v %d, want %v %v %v %d", s.Visible, s.Repeats, s.ColumnRows, s.LogitFreedom,
+			w.Visible, w.Repeats, w.ColumnRows, w.LogitFreedom)
+	}
+	for i := range p.T() {
+		logit := 2*s.LogitError + 1e-300
+		if p.Softcap > 0 {
+			logit = 1e-13 * (1 + math.Abs(w.MaxLogit[i])) // LogitError is after the cap, the maximum before
+		}
+		near(t, "max", i, s.MaxLogit[i], w.MaxLogit[i], logit)
+		near(t, "entropy", i, s.EntropyNats[i], w.EntropyNats[i], tol*(4+4*math.Log(float64(w.Visible[i]))))
+		near(t, "collision", i, s.Collision[i], w.Collision[i], 2*tol*w.Collision[i])
+		near(t, "mass", i, s.Mass[i], w.Mass[i], tol*w.Mass[i]+1e-300)
+		if p.Sink != nil {
+			near(t, "null mass", i, s.NullMass[i], w.NullMass[i], tol)
+		} else if s.Mass[i] != 1 || s.NullMass != nil {
+			t.Errorf("row %d: mass %v, null %v without a sink", i, s.Mass[i], s.NullMass)
+		}
+		near(t, "first", i, s.First[i], w.First[i], tol)
+		near(t, "diagonal", i, s.Diagonal[i], w.Diagonal[i], tol)
+		near(t, "previous", i, s.Previous[i], w.Previous[i], tol)
+		near(t, "distance", i, s.DistanceTokens[i], w.DistanceTokens[i], tol*(1+w.DistanceTokens[i]))
+		near(t, "induction", i, s.Induction[i], w.Induction[i], tol)
+		near(t, "uniform induction", i, s.InductionUniform[i], w.InductionUniform[i], 1e-14)
+		near(t, "column mass", i, s.ColumnMass[i], w.ColumnMass[i], tol*(1+w.ColumnMass[i]))
+	}
+	near(t, "squared norm", 0, s.FrobeniusSquared, w.FrobeniusSquared, 2*tol*(w.FrobeniusSquared+1e-300))
+	checkStd(t, p, s, w)
+}
+
+func checkStd(t tester, p head.Pair, s, w *RowStats) {
+	t.Helper()
+	std, err := s.LogitStd()
+	if w.LogitFreedom == 0 {
+		if !errors.Is(err, spectrum.ErrUndefined) {
+			t.Errorf("standard deviation without freedom: %v, %v", std, err)
+		}
+		return
+	}
+	want := math.Sqrt(w.LogitSumSquares / float64(w.LogitFreedom))
+	near(t, "logit std", 0, std, want, 1e-10*want+1e-13*math.Abs(largest(w.MaxLogit)))
+	if again, err := LogitStd(background, p); err != nil || again != std {
+		t.Errorf("LogitStd alone: %v, %v, want %v", again, err, std)
 	}
 }
 
-func checkFinite(t *testing.T, s *RowStats) {
+func TestRowsAgainstTwin(t *testing.T) {
+	for _, c := range pairCases() {
+		t.Run(c.name, func(t *testing.T) { checkRows(t, c.p) })
+	}
+}
+
+func drawPair(t *rapid.T) head.Pair {
+	masks := []head.Mask{{}, head.Causal, {Kind: head.MaskWindow, Window: rapid.IntRange(1, 80).Draw(t, "window")}}
+	p := gaussianPair(rapid.Uint64().Draw(t, "seed"), rapid.IntRange(1, 140).Draw(t, "T"),
+		rapid.IntRange(1, 12).Draw(t, "d"), rapid.SampledFrom(masks).Draw(t, "mask"))
+	p.Scale *= math.Pow(10, rapid.Float64Range(-6, 3).Draw(t, "log scale"))
+	if rapid.Bool().Draw(t, "sink") {
+		p.Sink = ptr(rapid.Float64Range(-50, 50).Draw(t, "sink logit"))
+	}
+	if rapid.Bool().Draw(t, "capped") {
+		p.Softcap = rapid.Float64Range(.1, 50).Draw(t, "softcap")
+	}
+	return p
+}
+
+func TestRowsProperty(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) { checkRows(t, drawPair(t)) })
+}
+
+func checkFinite(t tester, s *RowStats) {
 	t.Helper()
 	for _, x := range [][]float64{s.MaxLogit, s.LSE, s.EntropyNats, s.Collision, s.Mass, s.First, s.Diagonal,
 		s.Previous, s.DistanceTokens, s.ColumnMass, s.Induction, {s.FrobeniusSquared, s.LogitSumSquares}} {
 		for i, v := range x {
 			if math.IsNaN(v) || math.IsInf(v, 0) {
-				t.Fatalf("element %d is %v", i, v)
+				t.Errorf("element %d is %v", i, v)
 			}
 		}
 	}

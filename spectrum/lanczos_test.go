@@ -125,7 +125,7 @@ func checkTop(t interface {
 	round := 4 * eps * float64(a.Rows+a.Cols) * want[0]
 	// One-to-one, and not by index: in a cluster of six a value near the sixth
 	// is within the bound although the third was asked for.
-	bound, next := r.Residual/math.Sqrt2+round, 0
+	bound, next := r.Bound(), 0
 	for k, v := range r.Sigma {
 		if !(v <= want[k]+round) {
 			t.Errorf("%s: σ%d = %v overshoots %v by %g", name, k+1, v, want[k], v-want[k])

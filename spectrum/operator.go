@@ -2,6 +2,7 @@ package spectrum
 
 import (
 	"fmt"
+	"math"
 
 	"github.com/eigenhead/eigenhead/linalg"
 )
@@ -43,6 +44,15 @@ type Leading struct {
 	Orthogonality float64 // largest entry of |U·Uᵀ − I| and |V·Vᵀ − I| over the whole basis
 	Products      int     // blocks multiplied
 	Restarts      int
+}
+
+// Bound returns Kahan's distance, Residual/√2, with the rounding of the products:
+// for each reported value one singular value of M lies this close.
+func (l *Leading) Bound() float64 {
+	if len(l.Sigma) == 0 {
+		return 0
+	}
+	return l.Residual/math.Sqrt2 + 4*eps*float64(l.U.Cols+l.V.Cols)*l.Sigma[0]
 }
 
 // NoConvergence says that Top gave up, and how far it was.

@@ -236,16 +236,16 @@ func TestExtremes(t *testing.T) {
 		return m
 	}
 	for _, c := range []struct {
-		a, b   float64
-		range_ bool
+		a, b    float64
+		refused bool
 	}{{1e300, 1e-300, false}, {1e-300, 1e300, false}, {1e150, 1e150, false}, {1e-150, 1e-150, false}, {1e300, 1e300, true}, {1e-300, 1e-300, true}} {
 		s, err := OfProduct(fill(c.a), fill(c.b))
 		var re *RangeError
-		if errors.As(err, &re) != c.range_ || err != nil != c.range_ {
+		if errors.As(err, &re) != c.refused || err != nil != c.refused {
 			t.Errorf("%g × %g: %v, %v", c.a, c.b, s.Sigma, err)
 			continue
 		}
-		if c.range_ {
+		if c.refused {
 			continue
 		}
 		if s.Rank(s.Noise) != 4 || math.IsInf(s.Frobenius(), 0) {
