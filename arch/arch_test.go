@@ -3,6 +3,8 @@ package arch_test
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -11,6 +13,7 @@ import (
 	"github.com/eigenhead/eigenhead/arch"
 	"github.com/eigenhead/eigenhead/arch/archtest"
 	"github.com/eigenhead/eigenhead/checkpoint"
+	"github.com/eigenhead/eigenhead/head"
 	"github.com/eigenhead/eigenhead/internal/xerr"
 	"github.com/eigenhead/eigenhead/linalg"
 )
@@ -228,6 +231,52 @@ func TestMissingConfig(t *testing.T) {
 	f.Config = nil
 	_, err := open(t, f)
 	refused(t, err, "config.json", "missing")
+}
+
+// Which layers see a window, in the words of either generation of configuration.
+func TestWindows(t *testing.T) {
+	window := head.Mask{Kind: head.MaskWindow, Window: 5}
+	cases := []struct {
+		name   string
+		family string
+		config map[string]any
+		want   []head.Mask
+	}{
+		{"off", "qwen3", map[string]any{"use_sliding_window": false, "sliding_window": 5, "max_window_layers": 1}, []head.Mask{head.Causal, head.Causal}},
+		{"not mentioned", "qwen3", nil, []head.Mask{head.Causal, head.Causal}},
+		{"from layer 1", "qwen3", map[string]any{"use_sliding_window": true, "sliding_window": 5, "max_window_layers": 1}, []head.Mask{head.Causal, window}},
+		{"from layer 0", "qwen3", map[string]any{"use_sliding_window": true, "sliding_window": 5, "max_window_layers": 0}, []head.Mask{window, window}},
+		{"the reference's 28 layers", "qwen3", map[string]any{"use_sliding_window": true, "sliding_window": 5}, []head.Mask{head.Causal, head.Causal}},
+		{"by layer", "qwen3", map[string]any{"use_sliding_window": true, "sliding_window": 5, "max_window_layers": 1,
+			"layer_types": []string{"sliding_attention", "full_attention"}}, []head.Mask{window, head.Causal}},
+		{"mistral", "mistral", map[string]any{"sliding_window": 5}, []head.Mask{window, window}},
+		{"mistral, null", "mistral", map[string]any{"sliding_window": nil}, []head.Mask{head.Causal, head.Causal}},
+		{"mistral, absent", "mistral", nil, []head.Mask{{Kind: head.MaskWindow, Window: 4096}, {Kind: head.MaskWindow, Window: 4096}}},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			s := archtest.Small
+			f := archtest.Llama(1, s)
+			f.Config["model_type"] = c.family
+			delete(f.Config, "architectures")
+			maps.Copy(f.Config, c.config)
+			if c.family == "mistral" { // which has no biases
+				delete(f.Config, "attention_bias")
+				maps.DeleteFunc(f.Tensors, func(name string, _ archtest.Tensor) bool { return strings.HasSuffix(name, ".bias") })
+			} else {
+				for l := range s.Layers {
+					for _, part := range []string{"q_norm", "k_norm"} {
+						f.Tensors[fmt.Sprintf("model.layers.%d.self_attn.%s.weight", l, part)] = archtest.Tensor{Shape: []int{s.HeadDim}, Data: make([]float32, s.HeadDim)}
+					}
+				}
+			}
+			for l, b := range mustOpen(t, f).Blocks {
+				if b.Mask != c.want[l] {
+					t.Errorf("layer %d: %v, want %v", l, b.Mask, c.want[l])
+				}
+			}
+		})
+	}
 }
 
 // Names without a prefix, as the model without its head is saved.

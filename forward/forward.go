@@ -98,7 +98,7 @@ func checkTokens(m *arch.Model, tokens []int) error {
 		return &xerr.Usage{Flag: "tokens", Found: "none", Want: "at least one token"}
 	}
 	if m.Positions != nil && len(tokens) > m.Positions.Out {
-		return &xerr.Usage{Flag: "context", Found: fmt.Sprintf("%d is beyond the %d learned positions of %s", len(tokens), m.Positions.Out, m.Name),
+		return &xerr.Usage{Flag: "context", Found: fmt.Sprintf("%d is beyond the %d learned positions", len(tokens), m.Positions.Out),
 			Want: fmt.Sprintf("at most %d", m.Positions.Out), Hint: fmt.Sprintf("use --context %d: learned positions cannot be extended", m.Positions.Out)}
 	}
 	for i, id := range tokens {

@@ -28,8 +28,9 @@ gpt2 = dict(vocab_size=37, n_embd=18, n_layer=2, n_head=3, n_positions=32, bos_t
 MODELS = {
     # head_dim is not hidden_size / heads; biases everywhere; an odd number of layers
     "llama-bias": LlamaConfig(**llama | dict(attention_bias=True, mlp_bias=True, num_hidden_layers=3)),
-    "llama-llama3": LlamaConfig(**llama, rope_theta=500.0, tie_word_embeddings=True, rope_scaling=dict(
-        rope_type="llama3", factor=8.0, low_freq_factor=1.0, high_freq_factor=4.0, original_max_position_embeddings=16)),
+    # one frequency kept, one interpolated, one slowed
+    "llama-llama3": LlamaConfig(**llama, rope_theta=50.0, tie_word_embeddings=True, rope_scaling=dict(
+        rope_type="llama3", factor=8.0, low_freq_factor=1.0, high_freq_factor=4.0, original_max_position_embeddings=48)),
     "llama-linear": LlamaConfig(**llama, hidden_act="gelu", rope_scaling=dict(rope_type="linear", factor=4.0)),
     "mistral-window": MistralConfig(**llama, sliding_window=5),
     "gpt2-plain": GPT2Config(**gpt2),
