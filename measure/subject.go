@@ -2,6 +2,7 @@ package measure
 
 import (
 	"context"
+	"math"
 	"math/rand/v2"
 	"runtime"
 
@@ -163,7 +164,9 @@ func (s *Subject) factors() (a, b *spectrum.Factor, err error) {
 		b, err = s.keyFactor()
 	} else {
 		b, err = s.keyState().right.get(func() (*spectrum.Factor, error) {
-			f, err := spectrum.NewFactor(attention.FieldKeys(s.pair().K, conv))
+			keys := attention.FieldKeys(s.pair().K, conv)
+			multiplyLast(keys, keyScale(s.pair().K))
+			f, err := spectrum.NewFactor(keys)
 			return f, refuse(err)
 		})
 	}
@@ -171,10 +174,39 @@ func (s *Subject) factors() (a, b *spectrum.Factor, err error) {
 		return nil, nil, err
 	}
 	a, err = h.left.get(func() (*spectrum.Factor, error) {
-		f, err := spectrum.NewFactor(attention.FieldQueries(s.pair(), conv))
+		queries := attention.FieldQueries(s.pair(), conv)
+		if conv == attention.CausalMean {
+			multiplyLast(queries, 1/keyScale(s.pair().K))
+		}
+		f, err := spectrum.NewFactor(queries)
 		return f, refuse(err)
 	})
 	return a, b, err
+}
+
+// keyScale returns the power of two next to the largest difference of a key from
+// the first. The causal-mean factors are [scale·Q, −μ] and [K − k_0, 1]: where keys
+// are far from size 1, the columns of ones and of means dwarf the others, and a
+// factor's noise drowns the field. Moving this number from μ to the ones, which is
+// exact, makes the columns alike.
+func keyScale(k linalg.Matrix) float64 {
+	largest := 0.0
+	for i := range k.Rows {
+		for j, v := range k.Row(i) {
+			largest = max(largest, math.Abs(v-k.At(0, j)))
+		}
+	}
+	if largest == 0 || math.IsInf(largest, 0) {
+		return 1
+	}
+	_, e := math.Frexp(largest)
+	return math.Ldexp(1, min(max(e, -1000), 1000))
+}
+
+func multiplyLast(m linalg.Matrix, c float64) {
+	for i := range m.Rows {
+		m.Set(i, m.Cols-1, m.At(i, m.Cols-1)*c)
+	}
 }
 
 // energy returns the singular values of E. Where channels are wanted too, both
