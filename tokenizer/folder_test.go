@@ -4,11 +4,11 @@ import (
 	"encoding/json"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/eigenhead/eigenhead/checkpoint"
 	"github.com/eigenhead/eigenhead/internal/testshared"
 	"pgregory.net/rapid"
 )
@@ -17,7 +17,12 @@ import (
 func openFolder(t *testing.T, name string) *Tokenizer {
 	t.Helper()
 	dir := testshared.Dir(t, "models", name)
-	tok, err := FromFolder(dir, func(file string) ([]byte, error) { return os.ReadFile(filepath.Join(dir, file)) })
+	c, err := checkpoint.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	tok, err := FromFolder(dir, c.File)
 	if err != nil {
 		t.Fatal(err)
 	}
