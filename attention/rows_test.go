@@ -113,11 +113,9 @@ func checkRows(t tester, p head.Pair) {
 		t.Errorf("counts: %v %v %v %d, want %v %v %v %d", s.Visible, s.Repeats, s.ColumnRows, s.LogitFreedom,
 			w.Visible, w.Repeats, w.ColumnRows, w.LogitFreedom)
 	}
+	// LogitError is after the cap, the maximum before.
+	logit := 2*(s.LogitError+scoreError(p)) + 1e-300
 	for i := range p.T() {
-		logit := 2*s.LogitError + 1e-300
-		if p.Softcap > 0 {
-			logit = 1e-13 * (1 + math.Abs(w.MaxLogit[i])) // LogitError is after the cap, the maximum before
-		}
 		near(t, "max", i, s.MaxLogit[i], w.MaxLogit[i], logit)
 		near(t, "entropy", i, s.EntropyNats[i], w.EntropyNats[i], tol*(4+4*math.Log(float64(w.Visible[i]))))
 		near(t, "collision", i, s.Collision[i], w.Collision[i], 2*tol*w.Collision[i])
@@ -139,6 +137,11 @@ func checkRows(t tester, p head.Pair) {
 	checkStd(t, p, s, w)
 }
 
+// scoreError is (d+2)·ε·|scale|·‖q‖‖k‖ at its largest.
+func scoreError(p head.Pair) float64 {
+	return float64(p.Dim()+2) * 0x1p-52 * math.Abs(p.Scale) * largestRow(p.Q) * largestRow(p.K)
+}
+
 func checkStd(t tester, p head.Pair, s, w *RowStats) {
 	t.Helper()
 	std, err := s.LogitStd()
@@ -149,7 +152,7 @@ func checkStd(t tester, p head.Pair, s, w *RowStats) {
 		return
 	}
 	want := math.Sqrt(w.LogitSumSquares / float64(w.LogitFreedom))
-	near(t, "logit std", 0, std, want, 1e-10*want+1e-13*math.Abs(largest(w.MaxLogit)))
+	near(t, "logit std", 0, std, want, 1e-12*want+4*scoreError(p))
 	if again, err := LogitStd(background, p); err != nil || again != std {
 		t.Errorf("LogitStd alone: %v, %v, want %v", again, err, std)
 	}
