@@ -1,0 +1,60 @@
+package arch_test
+
+import (
+	"encoding/json"
+	"testing"
+	"testing/fstest"
+
+	"github.com/eigenhead/eigenhead/arch"
+	"github.com/eigenhead/eigenhead/arch/archtest"
+	"github.com/eigenhead/eigenhead/checkpoint"
+	"github.com/eigenhead/eigenhead/internal/xerr"
+	"github.com/eigenhead/eigenhead/linalg"
+)
+
+// Whatever config.json says about sound tensors, Open refuses it as the input's
+// fault, or gives a model whose every weight can be loaded.
+func FuzzConfig(f *testing.F) {
+	files := []*archtest.File{archtest.Llama(1, archtest.Small), archtest.GPT2(1, archtest.Small)}
+	for i, file := range files {
+		text, err := json.Marshal(file.Config)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(text, i == 1)
+	}
+	f.Add([]byte(`{"model_type":"qwen3","layer_types":["full_attention"],"rope_parameters":{"rope_type":"llama3"}}`), false)
+	f.Add([]byte(`{"model_type":"llama","hidden_size":1e3,"num_attention_heads":-1,"head_dim":[]}`), false)
+	f.Add([]byte(`null`), true)
+	weights := [2][]byte{files[0].Safetensors(), files[1].Safetensors()}
+	f.Fuzz(func(t *testing.T, config []byte, gpt2 bool) {
+		data := weights[0]
+		if gpt2 {
+			data = weights[1]
+		}
+		c, err := checkpoint.OpenFS(fstest.MapFS{"config.json": {Data: config}, "model.safetensors": {Data: data}}, ".")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		m, err := arch.Open(c)
+		if err != nil {
+			if !xerr.Input(err) {
+				t.Fatalf("error %v is not the input's", err)
+			}
+			return
+		}
+		for _, b := range m.Blocks {
+			for _, l := range append(b.QKV, b.Out, b.Up, b.Down) {
+				if err := l.Load(linalg.New32(l.Out, l.In)); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		if m.Rope != nil {
+			if _, err := m.Rope.Frequencies(); err != nil {
+				t.Fatal(err)
+			}
+		}
+	})
+}
