@@ -18,14 +18,16 @@ type tile[E Float] struct {
 
 // Blocking, in elements. A slice of k is short enough for a panel of B to stay
 // in the first-level cache and for one call of a micro-kernel, which cannot be
-// preempted, to take microseconds; a task's blocks of A and B stay in the second.
+// preempted, to take microseconds; a block of A, about 1 MiB, stays in the
+// second with the part of B that a task needs. Tasks that share that part are
+// neighbors in order.
 const (
-	maxK     = 320
-	maxRows  = 2048 // of A packed at once
-	maxCols  = 4096 // of B packed at once
-	taskRows = 168
-	taskCols = 128
-	packStep = 8 // panels packed by one task
+	maxK       = 320
+	blockBytes = 840 * maxK * 4 // of A packed at once
+	maxCols    = 4096           // of B packed at once
+	taskRows   = 168
+	taskCols   = 128
+	packStep   = 8 // panels packed by one task
 )
 
 // product is one C = A·B on its way through the blocks.
@@ -58,14 +60,15 @@ func multiply[E Float](t *tile[E], run Runner, add bool, m, n, k int, a, b Opera
 	p := &product[E]{t: t, run: run, a: a, b: b, c: c, ldc: ldc, add: add}
 	p.direct = !a.T && !t.columns && !aliases[E](a.Stride)
 	step := sliceOf(k)
+	block := blockBytes / (maxK * int(unsafe.Sizeof(E(0)))) / t.mr * t.mr
 	for p.j0 = 0; p.j0 < n; p.j0 += maxCols {
 		p.cols = min(maxCols, n-p.j0)
 		for p.p0 = 0; p.p0 < k; p.p0 += step {
 			p.kc = min(step, k-p.p0)
-			p.layout(w, min(m, maxRows))
+			p.layout(w, min(m, block))
 			p.packB()
-			for p.i0 = 0; p.i0 < m; p.i0 += maxRows {
-				p.rows = min(maxRows, m-p.i0)
+			for p.i0 = 0; p.i0 < m; p.i0 += block {
+				p.rows = min(block, m-p.i0)
 				p.packA()
 				p.tiles()
 			}
@@ -100,7 +103,7 @@ func (p *product[E]) tiles() {
 	panelsI, panelsJ := ceil(p.rows, t.mr), ceil(p.cols, t.nr)
 	ni, nj := ceil(panelsI, taskRows/t.mr), ceil(panelsJ, taskCols/t.nr)
 	p.run(ni*nj, func(task int) {
-		i, j := task/nj, task%nj
+		i, j := task%ni, task/ni
 		p.task(i*panelsI/ni, (i+1)*panelsI/ni, j*panelsJ/nj, (j+1)*panelsJ/nj)
 	})
 }

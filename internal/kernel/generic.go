@@ -5,55 +5,47 @@ import "math"
 // generic is the set that every build has.
 var generic = &set{
 	name:   "generic",
-	gemm32: tile[float32]{mr: 4, nr: 4, columns: true, run: plainTile[float32], transpose: plainTranspose[float32]},
-	gemm64: tile[float64]{mr: 4, nr: 4, columns: true, run: plainTile[float64], transpose: plainTranspose[float64]},
+	gemm32: tile[float32]{mr: 4, nr: 2, columns: true, run: plainTile[float32], transpose: plainTranspose[float32]},
+	gemm64: tile[float64]{mr: 4, nr: 2, columns: true, run: plainTile[float64], transpose: plainTranspose[float64]},
 	dot:    plainDot,
 	axpy:   plainAxpy,
 	exp32:  plainExp32,
 	exp64:  plainExp64,
 }
 
-// plainTile is the 4×4 micro-kernel in Go, on A as [k][4].
+// plainTile is the 4×2 micro-kernel in Go, on A as [k][4]: as many sums as stay
+// in sixteen registers.
 func plainTile[E Float](k int, a []E, _, _ int, b []E, bks int, c []E, ldc int, add bool) {
-	var c00, c01, c02, c03, c10, c11, c12, c13 E
-	var c20, c21, c22, c23, c30, c31, c32, c33 E
-	a, b = a[:4*k], b[:4*k]
-	for len(a) >= 4 && len(b) >= 4 {
-		b0, b1, b2, b3 := b[0], b[1], b[2], b[3]
+	var c00, c01, c10, c11, c20, c21, c30, c31 E
+	a, b = a[:4*k], b[:2*k]
+	for len(a) >= 4 && len(b) >= 2 {
+		b0, b1 := b[0], b[1]
 		v := a[0]
 		c00 += v * b0
 		c01 += v * b1
-		c02 += v * b2
-		c03 += v * b3
 		v = a[1]
 		c10 += v * b0
 		c11 += v * b1
-		c12 += v * b2
-		c13 += v * b3
 		v = a[2]
 		c20 += v * b0
 		c21 += v * b1
-		c22 += v * b2
-		c23 += v * b3
 		v = a[3]
 		c30 += v * b0
 		c31 += v * b1
-		c32 += v * b2
-		c33 += v * b3
-		a, b = a[4:], b[4:]
+		a, b = a[4:], b[2:]
 	}
-	putRow(c, add, c00, c01, c02, c03)
-	putRow(c[ldc:], add, c10, c11, c12, c13)
-	putRow(c[2*ldc:], add, c20, c21, c22, c23)
-	putRow(c[3*ldc:], add, c30, c31, c32, c33)
+	putRow(c, add, c00, c01)
+	putRow(c[ldc:], add, c10, c11)
+	putRow(c[2*ldc:], add, c20, c21)
+	putRow(c[3*ldc:], add, c30, c31)
 }
 
-func putRow[E Float](c []E, add bool, v0, v1, v2, v3 E) {
-	c = c[:4]
+func putRow[E Float](c []E, add bool, v0, v1 E) {
+	c = c[:2]
 	if add {
-		v0, v1, v2, v3 = c[0]+v0, c[1]+v1, c[2]+v2, c[3]+v3
+		v0, v1 = c[0]+v0, c[1]+v1
 	}
-	c[0], c[1], c[2], c[3] = v0, v1, v2, v3
+	c[0], c[1] = v0, v1
 }
 
 func plainDot(x, y []float64) float64 {

@@ -52,8 +52,7 @@ func (t *thin) multiply(w *workspace[float64], m, n, k int, a, x Operand[float64
 	edge := m - whole*t.rows
 	out := grow(&w.c, (m+t.rows)*thinWidth)
 	clear(out)
-	xs := grow(&w.b, k*thinWidth)
-	packX(xs, n, k, x)
+	xs := packX(grow(&w.b, k*thinWidth), n, k, x)
 	ars, aks, step := a.Stride, 1, thinRowK
 	if a.T {
 		ars, aks, step = 1, a.Stride, thinColumnK
@@ -80,17 +79,21 @@ func (t *thin) multiply(w *workspace[float64], m, n, k int, a, x Operand[float64
 	return out
 }
 
-// packX lays X out as [k, 8], zeros to the right.
-func packX(dst []float64, n, k int, x Operand[float64]) {
-	rs, cs := x.Stride, 1
-	if x.T {
-		rs, cs = 1, x.Stride
+// packX returns X as [k, 8], zeros to the right, in dst unless X lies so already.
+func packX(dst []float64, n, k int, x Operand[float64]) []float64 {
+	if !x.T && n == thinWidth && x.Stride == thinWidth {
+		return x.Data
+	}
+	if !x.T {
+		packRuns(dst, thinWidth, x.Data, x.Stride, k, n)
+		return dst
 	}
 	for q := range k {
 		row := dst[q*thinWidth : (q+1)*thinWidth]
 		for j := range n {
-			row[j] = x.Data[q*rs+j*cs]
+			row[j] = x.Data[j*x.Stride+q]
 		}
 		clear(row[n:])
 	}
+	return dst
 }

@@ -18,6 +18,7 @@ func gemm(s isa, e elem) {
 	name := fmt.Sprintf("gemm%s%s", e.name, s.name)
 	text(name, fmt.Sprintf("func(k int, a *%[1]s, ars, aks int, b *%[1]s, bks int, c *%[1]s, ldc int, add int)", e.typ),
 		"%s computes a %d×%d tile of C = A·B, or of C += A·B if add is 1. Element (i, p) of A is a[i·ars+p·aks], (p, j) of B is b[p·bks+j].", name, mr, nr)
+	prefetchTile(e, mr, nr)
 	k := pointer("k")
 	a := pointer("a")
 	ar := newRows(a, strided("ars", e), mr)
@@ -71,6 +72,19 @@ func gemm(s isa, e elem) {
 		ADDQ(ldc, c)
 	}
 	leave()
+}
+
+// prefetchTile asks for the tile of C, which is needed only after the loop.
+func prefetchTile(e elem, mr, nr int) {
+	c := pointer("c")
+	ldc := strided("ldc", e)
+	for range mr {
+		PREFETCHT0(Mem{Base: c})
+		if nr*e.size > 64 {
+			PREFETCHT0(Mem{Base: c, Disp: nr*e.size - 1})
+		}
+		ADDQ(ldc, c)
+	}
 }
 
 // thin writes the kernel of a float64 product with at most eight columns. A is
