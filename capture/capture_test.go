@@ -205,6 +205,7 @@ func TestSharing(t *testing.T) {
 	}{
 		{"default", with(), 4, 2, []float64{1, 1, 2, 2}, "[0 1]", 2},
 		{"all KV heads in the file", with("heads", "[1,5]", "kv_of", "[0,2]"), 2, 3, []float64{1, 3}, "[0 2]", 3},
+		{"KV heads that no head reads", with("heads", "[1,2]", "kv_of", "[0,1]"), 2, 4, []float64{1, 2}, "[0 1]", 4},
 		{"only those in use", with("heads", "[1,5,6]", "kv_of", "[4,0,4]"), 3, 2, []float64{2, 1, 2}, "[0 4]", 5},
 		{"another order", with("kv_of", "[1,0,1,0]"), 4, 2, []float64{2, 1, 2, 1}, "[0 1]", 2},
 	} {
