@@ -47,7 +47,8 @@ func Families() []string {
 
 // Open reads the configuration of a checkpoint and finds every tensor of the
 // model, with its shape checked. No weight is read, but for the comparison of a
-// saved output head with the embedding that it is declared to equal.
+// saved output head with the embedding that it is declared to equal. The model
+// reads through the checkpoint: keep it open as long as the model is in use.
 //
 // Errors: *xerr.Format for a missing or malformed key, a missing tensor or a
 // wrong shape; *xerr.Unsupported for a family, class, key or tensor that is

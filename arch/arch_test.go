@@ -69,7 +69,7 @@ func TestConfigKeys(t *testing.T) {
 		{"llama", "hidden_size", absent, []string{`"hidden_size"`, "missing"}},
 		{"llama", "hidden_size", "20", []string{`"hidden_size"`, "whole number"}},
 		{"llama", "num_attention_heads", 0, []string{`"num_attention_heads"`, "from 1"}},
-		{"llama", "num_hidden_layers", 1 << 40, []string{`"num_hidden_layers"`}},
+		{"llama", "num_hidden_layers", int64(1) << 40, []string{`"num_hidden_layers"`}},
 		{"llama", "num_hidden_layers", 3, []string{"model.layers.2.", "missing"}},
 		{"llama", "num_key_value_heads", 3, []string{"divisor of the 4 query heads"}},
 		{"llama", "vocab_size", 38, []string{"model.embed_tokens.weight", "[37 20]", "[38 20]", "config.json"}},

@@ -39,7 +39,7 @@ func gpt2Config(m *Model, s *settings) {
 		s.asked["n_inner"] = true
 		m.FFN = 4 * m.Width // what a null means
 	}
-	m.Activation = gpt2Activation(s, source)
+	m.Activation = s.activation("activation_function", "gelu_new", source)
 	m.NormEps = s.positiveOr("layer_norm_epsilon", 1e-5, source)
 	m.Tied = s.flagOr("tie_word_embeddings", true, source)
 	scaled := s.flagOr("scale_attn_weights", true, source)
@@ -47,25 +47,6 @@ func gpt2Config(m *Model, s *settings) {
 	finishGPT2(m, s, "n_embd", "n_head")
 	if !scaled {
 		m.Scale = 1
-	}
-}
-
-// gpt2Activation reads activation_function.
-func gpt2Activation(s *settings, source string) Activation {
-	switch name := s.wordOr("activation_function", "gelu_new", source); name {
-	case "gelu_new", "gelu_pytorch_tanh":
-		return GELUTanh
-	case "gelu":
-		return GELU
-	case "relu":
-		return ReLU
-	case "silu", "swish":
-		return SiLU
-	default:
-		if s.err == nil {
-			s.refuse("activation_function", "gelu_new, gelu_pytorch_tanh, gelu, relu or silu", "this activation is not supported")
-		}
-		return GELUTanh
 	}
 }
 

@@ -29,7 +29,7 @@ func llamaConfig(m *Model, s *settings) {
 		source, absentKV = "MistralConfig default", 8
 	}
 	rmsShape(m, s)
-	m.Activation = siluOnly(s, source)
+	m.Activation = s.activation("hidden_act", "silu", source)
 	m.NormEps = s.positiveOr("rms_norm_eps", 1e-6, source)
 	m.KVHeads = kvHeads(m, s, absentKV, source)
 	m.HeadDim = headDim(m, s)
@@ -89,25 +89,6 @@ func headDim(m *Model, s *settings) int {
 		return 0
 	}
 	return s.countOr("head_dim", maxHeadDim, m.Width/m.Heads, "hidden_size / num_attention_heads")
-}
-
-// siluOnly reads hidden_act of a gated MLP.
-func siluOnly(s *settings, source string) Activation {
-	switch name := s.wordOr("hidden_act", "silu", source); name {
-	case "silu", "swish":
-		return SiLU
-	case "gelu":
-		return GELU
-	case "gelu_pytorch_tanh", "gelu_new":
-		return GELUTanh
-	case "relu":
-		return ReLU
-	default:
-		if s.err == nil {
-			s.refuse("hidden_act", "silu, gelu, gelu_pytorch_tanh, gelu_new or relu", "this activation is not supported")
-		}
-		return SiLU
-	}
 }
 
 // mistralWindow reads sliding_window: the reference's default is a window of

@@ -1,13 +1,10 @@
 package arch
 
-import (
-	"strings"
-)
+import "strings"
 
 // metadata is what a GGUF's key-value table must answer.
 type metadata interface {
 	Keys() []string
-	Has(key string) bool
 	String(key string) (string, error)
 	Uint(key string) (uint64, error)
 	Int(key string) (int64, error)

@@ -23,10 +23,10 @@ type Model struct {
 	Vocab   int
 	Context int // longest trained context; a hard limit where positions are learned
 
-	Position   string     // "rope" or "learned"
-	Rope       *Rope      // nil unless Position is "rope"
-	Norm       string     // "rms" or "layer"
-	NormEps    float64    //
+	Position   string // "rope" or "learned"
+	Rope       *Rope  // nil unless Position is "rope"
+	Norm       string // "rms" or "layer"
+	NormEps    float64
 	QKNorm     bool       // q and k pass an RMS norm per head before RoPE
 	Activation Activation // of the MLP
 	Scale      float64    // factor on q·k, before any factor of a single layer (Block.Scale)
@@ -73,22 +73,6 @@ type Norm struct {
 type Linear struct {
 	Weight
 	Bias *Vector // nil: none
-}
-
-// Activation is the nonlinearity of an MLP.
-type Activation int
-
-// The activations of the supported families.
-const (
-	SiLU     Activation = iota // x·σ(x)
-	GELU                       // x·Φ(x), with erf
-	GELUTanh                   // its tanh approximation
-	ReLU                       // max(x, 0)
-)
-
-// String returns the usual name.
-func (a Activation) String() string {
-	return [...]string{"silu", "gelu", "gelu (tanh)", "relu"}[a]
 }
 
 // Describe returns the model in words: pairs of a name and its value, in the

@@ -24,7 +24,7 @@ func qwen3Config(m *Model, s *settings) {
 	const source = "Qwen3Config default"
 	rmsShape(m, s)
 	m.QKNorm = true
-	m.Activation = siluOnly(s, source)
+	m.Activation = s.activation("hidden_act", "silu", source)
 	m.NormEps = s.positiveOr("rms_norm_eps", 1e-6, source)
 	m.KVHeads = kvHeads(m, s, 32, source)
 	m.HeadDim = s.countOr("head_dim", maxHeadDim, 128, source)
