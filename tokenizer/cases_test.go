@@ -272,3 +272,15 @@ func TestSmolLM2(t *testing.T) {
 		t.Errorf("BOS added: %v, by %q", add, source)
 	}
 }
+
+func BenchmarkEncode(b *testing.B) {
+	tok := openGGUF(b, testshared.SmolLM2(b))
+	text, err := os.ReadFile(testshared.Dir(b, "texts", "wikitext2-test.txt"))
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.SetBytes(int64(len(text)))
+	for b.Loop() {
+		tok.Encode(text, false)
+	}
+}

@@ -2,7 +2,6 @@ package tokenizer
 
 import (
 	"fmt"
-	"math"
 
 	"github.com/eigenhead/eigenhead/internal/xerr"
 )
@@ -231,37 +230,6 @@ func (t *Tokenizer) ggufSentencePiece(kv KV) error {
 		unk = id
 	}
 	return t.sentencePiece(ggufKey(keyScores), scores, meta, prefix, unk)
-}
-
-// sentencePiece makes t a SentencePiece BPE vocabulary; space is what stands
-// for a space in it.
-func (t *Tokenizer) sentencePiece(file string, scores []float64, space string, prefix bool, unk int32) error {
-	m := &spm{ids: make(map[string]int32, len(t.pieces)), ranks: make([]uint32, len(t.pieces)), unk: unk}
-	for i, s := range scores {
-		if math.IsNaN(s) {
-			return &xerr.Format{File: file, What: fmt.Sprintf("score of token %d", i), Found: s, Want: "a number"}
-		}
-		m.ranks[i] = scoreRank(float32(s))
-		if k := t.kinds[i]; (k == normalToken || k == userToken) && t.pieces[i] != "" {
-			m.ids[t.pieces[i]] = int32(i)
-			m.maxLen = max(m.maxLen, int32(len(t.pieces[i])))
-		}
-	}
-	m.bytes, _ = byteTokens(t.ids)
-	t.kind = "SentencePiece BPE"
-	t.model = m
-	if prefix {
-		t.norm.prefix = prefixEach
-	}
-	t.strip = prefix
-	if space != " " {
-		t.norm.space = space
-		t.split = withMetaStage(nil, m.ids)
-		t.decode(plainSpaces)
-	} else {
-		t.decode(func(p string) string { return p })
-	}
-	return nil
 }
 
 // addByKind makes user-defined tokens found always, and control and unknown

@@ -57,8 +57,3 @@ func (n normalizer) prefixed(text []byte, first bool) []byte {
 	}
 	return append([]byte(n.afterIs), text...)
 }
-
-// identity reports whether apply changes nothing.
-func (n normalizer) identity() bool {
-	return !n.nfc && n.space == "" && n.prefix == prefixNever
-}

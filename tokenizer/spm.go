@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math"
 	"unicode/utf8"
+
+	"github.com/eigenhead/eigenhead/internal/xerr"
 )
 
 // spm is SentencePiece BPE: any two neighbors that together spell a token may
@@ -69,6 +71,37 @@ func (s *spm) spell(e *encoder, char []byte) {
 	for _, b := range char {
 		e.out = append(e.out, int(s.bytes[b]))
 	}
+}
+
+// sentencePiece makes t a SentencePiece BPE vocabulary; space is what stands
+// for a space in it.
+func (t *Tokenizer) sentencePiece(file string, scores []float64, space string, prefix bool, unk int32) error {
+	m := &spm{ids: make(map[string]int32, len(t.pieces)), ranks: make([]uint32, len(t.pieces)), unk: unk}
+	for i, s := range scores {
+		if math.IsNaN(s) {
+			return &xerr.Format{File: file, What: fmt.Sprintf("score of token %d", i), Found: s, Want: "a number"}
+		}
+		m.ranks[i] = scoreRank(float32(s))
+		if k := t.kinds[i]; (k == normalToken || k == userToken) && t.pieces[i] != "" {
+			m.ids[t.pieces[i]] = int32(i)
+			m.maxLen = max(m.maxLen, int32(len(t.pieces[i])))
+		}
+	}
+	m.bytes, _ = byteTokens(t.ids)
+	t.kind = "SentencePiece BPE"
+	t.model = m
+	if prefix {
+		t.norm.prefix = prefixEach
+	}
+	t.strip = prefix
+	if space != " " {
+		t.norm.space = space
+		t.split = withMetaStage(nil, m.ids)
+		t.decode(plainSpaces)
+	} else {
+		t.decode(func(p string) string { return p })
+	}
+	return nil
 }
 
 // scoreRank maps scores to ranks: a higher score is a lower rank, equal scores
