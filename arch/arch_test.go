@@ -118,6 +118,11 @@ func TestConfigKeys(t *testing.T) {
 		{"llama", "eos_token_id", []int{1, 2}, nil},
 		{"gpt2", "scale_attn_weights", false, nil},
 		{"gpt2", "summary_type", "cls_index", nil},
+		{"gpt2", "predict_special_tokens", true, nil}, // gpt2-medium
+		{"gpt2", "output_past", true, nil},            // gpt2-xl
+		{"llama", "is_llama_config", true, nil},       // SmolLM2
+		{"llama", "rope_interleaved", false, nil},     // SmolLM2
+		{"llama", "rope_interleaved", true, []string{`"rope_interleaved"`}},
 		{"gpt2", "task_specific_params", map[string]any{"text-generation": map[string]any{"max_length": 50}}, nil},
 	}
 	for _, c := range cases {

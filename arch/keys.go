@@ -20,10 +20,12 @@ var harmlessKeys = []string{
 	"use_cache", "cache_implementation", "do_sample", "temperature", "top_k", "top_p", "typical_p", "min_length",
 	"max_length", "num_beams", "num_beam_groups", "num_return_sequences", "diversity_penalty", "length_penalty",
 	"repetition_penalty", "encoder_no_repeat_ngram_size", "no_repeat_ngram_size", "early_stopping", "max_new_tokens",
-	"model_max_length", "keys_to_ignore_at_inference",
+	"model_max_length", "max_sequence_length", "keys_to_ignore_at_inference", "bos_token", "eos_token", "pad_token", "unk_token",
+	"forced_bos_token_id", "forced_eos_token_id", "suppress_tokens", "begin_suppress_tokens", "bad_words_ids",
 	// other heads and tasks; what a call returns
 	"id2label", "label2id", "num_labels", "problem_type", "task_specific_params", "return_dict", "return_dict_in_generate",
 	"output_attentions", "output_hidden_states", "output_scores", "is_decoder", "attn_implementation",
+	"output_past", "n_special", "predict_special_tokens", "use_flash_attn",
 	// slices the same products (pretraining_tp), or changes their precision only
 	"pretraining_tp", "reorder_and_upcast_attn", "chunk_size_feed_forward", "sparse_mask",
 }
