@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math"
+	"math/big"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -191,6 +192,37 @@ func checkFinite(t tester, s *RowStats) {
 				t.Errorf("element %d is %v", i, v)
 			}
 		}
+	}
+}
+
+// LogitError against scores summed exactly, and not absurdly above them.
+func TestLogitError(t *testing.T) {
+	worst := 0.0
+	for seed := range uint64(20) {
+		p := gaussianPair(seed, 60, 32, head.Mask{})
+		p.Scale = .3
+		s, err := Rows(background, p, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range p.T() {
+			exact := new(big.Float).SetInf(true)
+			for j := range p.T() {
+				sum := new(big.Float).SetPrec(400)
+				for c := range p.Dim() {
+					x, y := big.NewFloat(p.Q.At(i, c)).SetPrec(400), big.NewFloat(p.K.At(j, c)).SetPrec(400)
+					sum.Add(sum, x.Mul(x, y))
+				}
+				if sum.Mul(sum, big.NewFloat(p.Scale)); sum.Cmp(exact) > 0 {
+					exact = sum
+				}
+			}
+			off, _ := new(big.Float).Sub(big.NewFloat(s.MaxLogit[i]), exact).Float64()
+			worst = max(worst, math.Abs(off)/s.LogitError)
+		}
+	}
+	if !(worst <= 1) || worst < 1e-3 {
+		t.Errorf("the largest error is %g of its bound, want at most 1 and at least 1e-3", worst)
 	}
 }
 

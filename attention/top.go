@@ -109,7 +109,7 @@ func (a *Operator) collatzWielandt(v []float64, theta float64) float64 {
 		for i, c := range y.Data {
 			worst = max(worst, c/x.Data[i])
 		}
-		if best = min(best, math.Sqrt(worst)); best <= theta*(1+tight) {
+		if best = min(best, math.Sqrt(worst)); best <= theta*(1+tight) || best == 0 {
 			break
 		}
 		x, y = y, x
@@ -121,10 +121,7 @@ func (a *Operator) collatzWielandt(v []float64, theta float64) float64 {
 // ratio divides by zero. A component is zero here if its column of A is, or
 // underflows; then any small positive number serves.
 func positive(x []float64) {
-	top := largest(x)
-	if top == 0 {
-		top = 1 // A is zero: a learned sink took everything
-	}
+	top := largest(x) // not zero: a zero product ends the sweeps
 	for i, c := range x {
 		x[i] = max(c/top, 0x1p-900)
 	}

@@ -86,6 +86,29 @@ func TestTopAgainstTwin(t *testing.T) {
 	}
 }
 
+// From any positive vector the bound holds; from ones it takes the sweeps to be
+// narrow.
+func TestCollatzWielandt(t *testing.T) {
+	for _, c := range pairCases() {
+		a, err := New(background, c.p, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		x := make([]float64, c.p.T())
+		for i := range x {
+			x[i] = 1 + float64(i%5)
+		}
+		upper := a.collatzWielandt(x, 0)
+		if tolerance(a.Stats()) > 1e-6 {
+			continue
+		}
+		twin, _ := twinSoftmax(c.p)
+		if want := singular(t, dense(twin))[0]; !(upper >= want*(1-1e-12)) || upper > 3*want {
+			t.Errorf("%s: %v, want σ₁ = %v or a little above", c.name, upper, want)
+		}
+	}
+}
+
 func TestTopProperty(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) { checkTop(t, drawPair(t)) })
 }

@@ -163,6 +163,11 @@ func TestParticipation(t *testing.T) {
 	near(t, "two components", mean, 1, 1e-14)
 	near(t, "two components, spread", sd, 0, 1e-7)
 
+	// Σx = 0 and Σx² = 1 make Σx⁴ = 1/2 in three components, always.
+	mean, sd = CenteredIPR(3)
+	near(t, "three components", mean, 1.5, 1e-14)
+	near(t, "three components, spread", sd, 0, 1e-7)
+
 	const n, reps = 20, 200000
 	rng := rand.New(rand.NewPCG(2, 2))
 	var m1, m2 float64

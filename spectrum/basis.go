@@ -43,13 +43,11 @@ func (b *basis) append(w linalg.Matrix, rng *source) (old, inner linalg.Matrix) 
 	placed := 0
 	for j := range w.Rows {
 		x := w.Row(j)
-		for range 2 {
-			for c := range placed {
-				y := b.m.Row(count + c)
-				r := linalg.Dot(x, y)
-				linalg.Axpy(-r, y, x)
-				inner.Data[j*inner.Stride+c] += r
-			}
+		for c := range placed {
+			y := b.m.Row(count + c)
+			r := linalg.Dot(x, y)
+			linalg.Axpy(-r, y, x)
+			inner.Set(j, c, r)
 		}
 		norm := linalg.Norm2(x)
 		if placed == room {

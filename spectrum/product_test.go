@@ -63,6 +63,7 @@ func TestBoundOnExactSpectra(t *testing.T) {
 						t.Errorf("T=%d,%d spread %d: σ%d = %v, want %v within %g", ta, tb, spread, c+1, got, want, s.Bound)
 					}
 				}
+				checkAtTheEnds(t, a, b, s)
 				if s.Bound > 1e-11*s.Sigma[0] {
 					t.Errorf("bound %g says nothing beside σ₁ = %g", s.Bound, s.Sigma[0])
 				}
@@ -73,6 +74,23 @@ func TestBoundOnExactSpectra(t *testing.T) {
 		}
 	}
 	t.Logf("largest error is %.3f of the bound", worst)
+}
+
+// checkAtTheEnds has one factor in subnormal numbers or near the largest: still
+// exact, so the values must be those at size one.
+func checkAtTheEnds(t *testing.T, a, b linalg.Matrix, s Spectrum) {
+	t.Helper()
+	for _, e := range []int{-1030, 1018} {
+		far, err := OfProduct(ldexp(a, e), ldexp(b, -e/2))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for c, v := range far.Sigma {
+			if got := math.Ldexp(v, -(e - e/2)); !(math.Abs(got-s.Sigma[c]) <= 2*s.Bound) {
+				t.Errorf("a·2^%d: σ%d = %v, want %v within %g", e, c+1, got, s.Sigma[c], 2*s.Bound)
+			}
+		}
+	}
 }
 
 // naive forms the product by loops, scaled so that nothing overflows.
