@@ -2,8 +2,10 @@ package measure
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"sync"
 
 	"github.com/eigenhead/eigenhead/attention"
@@ -106,7 +108,13 @@ func (n *Nulls) cell(key string, f func() (*cell, error)) (*cell, error) {
 		n.cells[key] = l
 	}
 	n.mu.Unlock()
-	return l.get(f)
+	c, err := l.get(f)
+	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		n.mu.Lock()
+		delete(n.cells, key) // interrupted: a later scan may want it
+		n.mu.Unlock()
+	}
+	return c, err
 }
 
 // attentionCell returns the nulls of attention.* for a shape, over the nodes of s
@@ -119,13 +127,11 @@ func (n *Nulls) attentionCell(ctx context.Context, sh shape, high bool) (*cell, 
 		key += " high"
 	}
 	return n.cell(key, func() (*cell, error) {
-		if !high {
-			if c, err := tableAttention(sh); c != nil || err != nil {
-				return c, err
-			}
+		if c := tableAttention(sh); c != nil && !high {
+			return c, nil
 		}
 		if sh.T > maxSimulated {
-			return nil, omit("T = %d is beyond %d, where simulating a null takes longer than a scan", sh.T, maxSimulated)
+			return nil, tooLong(sh.T)
 		}
 		return n.cached(key, func() (*cell, error) {
 			return simulateAttention(ctx, n.lookup, sh, nodesFor(sh.T, high), drawsFor(sh.T), n.report(key))
@@ -133,27 +139,47 @@ func (n *Nulls) attentionCell(ctx context.Context, sh shape, high bool) (*cell, 
 	})
 }
 
-// factorCell returns the nulls that do not depend on s: key.*, and energy.* and
-// channel.* in one convention.
-func (n *Nulls) factorCell(ctx context.Context, sh shape) (*cell, error) {
-	sh = sh.normal()
-	if sh.Convention == attention.Full {
-		sh.Mask = head.Mask{} // E does not see it
-	}
-	key := fmt.Sprintf("factors T=%d d=%d energy=%s mask=%v", sh.T, sh.Dim, sh.Convention, sh.Mask)
+// factorCell returns the nulls that depend on T and d only: of key.*, and of the
+// channels of a field in the full convention.
+func (n *Nulls) factorCell(ctx context.Context, T, d int) (*cell, error) {
+	key := fmt.Sprintf("factors T=%d d=%d", T, d)
 	return n.cell(key, func() (*cell, error) {
-		if sh.Convention == attention.Full {
-			if c, err := tableFactors(sh.T, sh.Dim); c != nil || err != nil {
-				return c, err
-			}
-		}
-		if sh.Convention == attention.Masked && sh.T > maxSimulated {
-			return nil, omit("T = %d is beyond %d, where simulating a null takes longer than a scan", sh.T, maxSimulated)
+		if c := tableFactors(T, d); c != nil {
+			return c, nil
 		}
 		return n.cached(key, func() (*cell, error) {
-			return simulateFactors(ctx, n.lookup, sh, drawsFor(sh.T), n.report(key))
+			return simulateFactors(ctx, n.lookup, shape{T: T, Dim: d}, min(64, drawsFor(T)), n.report(key))
 		})
 	})
+}
+
+// spectrumCell returns the nulls of functions of singular values.
+func (n *Nulls) spectrumCell(ctx context.Context, T, d int) (*cell, error) {
+	key := fmt.Sprintf("spectrum T=%d d=%d", T, d)
+	return n.cell(key, func() (*cell, error) {
+		return n.cached(key, func() (*cell, error) {
+			return simulateSpectrum(ctx, n.lookup, T, d, n.report(key))
+		})
+	})
+}
+
+// fieldCell returns the nulls of energy.* and channel.* in a convention other than
+// full, which do not depend on s either.
+func (n *Nulls) fieldCell(ctx context.Context, sh shape) (*cell, error) {
+	sh = sh.normal()
+	key := fmt.Sprintf("field T=%d d=%d energy=%s mask=%v", sh.T, sh.Dim, sh.Convention, sh.Mask)
+	return n.cell(key, func() (*cell, error) {
+		if sh.T > maxSimulated {
+			return nil, tooLong(sh.T)
+		}
+		return n.cached(key, func() (*cell, error) {
+			return simulateField(ctx, n.lookup, sh, min(64, drawsFor(sh.T)), n.report(key))
+		})
+	})
+}
+
+func tooLong(T int) error {
+	return omit("T = %d is beyond %d, where simulating a null takes longer than a scan", T, maxSimulated)
 }
 
 // report returns the progress callback of one simulation, calls in turn.
@@ -221,14 +247,21 @@ func uniformNull(name string, uniform func(T int, m head.Mask) float64) func(*Su
 	}
 }
 
-// factorNull is the null of a measure that does not depend on s.
+// factorNull is the null of a measure that does not depend on s: in the full
+// convention and for keys by T and d alone.
 func factorNull(name string) func(*Subject) (*Null, error) {
 	return func(s *Subject) (*Null, error) {
-		p, conv := s.pair(), s.convention()
-		if s.measuresKeys {
-			conv = attention.Full // keys do not depend on it
+		p, nulls := s.pair(), s.run.opts.Nulls
+		var c *cell
+		var err error
+		switch {
+		case !s.measuresKeys && s.convention() != attention.Full:
+			c, err = nulls.fieldCell(s.run.ctx, shape{T: p.T(), Dim: p.Dim(), Mask: p.Mask, Convention: s.convention()})
+		case slices.Contains(spectrumNames, name):
+			c, err = nulls.spectrumCell(s.run.ctx, p.T(), p.Dim())
+		default:
+			c, err = nulls.factorCell(s.run.ctx, p.T(), p.Dim())
 		}
-		c, err := s.run.opts.Nulls.factorCell(s.run.ctx, shape{T: p.T(), Dim: p.Dim(), Mask: p.Mask, Convention: conv})
 		if err != nil {
 			return nil, err
 		}

@@ -67,15 +67,14 @@ func rankNull(s *Subject) (*Null, error) {
 	return &Null{Mean: float64(r), Kind: kindClosed}, nil
 }
 
-// causalMeanRank: E = scale·Q(K − k_0)ᵀ − μ1ᵀ. Row 0 sees fewer keys than the
-// others and is a row of its own; in all, rank at most d+1, and T at most. Without
-// a mask the mean is that of all keys, as in the full convention. A query that
-// sees one key only gives E_ii = 0 but a row that is not zero.
+// causalMeanRank: E = scale·Q(K − k_0)ᵀ − μ1ᵀ has rank at most d + 1, and reaches
+// it where means are over different keys. Without a mask they are over all keys,
+// as in the full convention.
 func causalMeanRank(p head.Pair) int {
 	if p.Mask.Kind == head.MaskNone {
 		return min(p.Dim(), p.T()-1)
 	}
-	return min(p.Dim()+1, p.T()-1)
+	return min(p.Dim()+1, p.T())
 }
 
 // iprNull is the law of the mean of T·Σx⁴ over m = min(8, rank) channels. Singular
@@ -84,7 +83,7 @@ func causalMeanRank(p head.Pair) int {
 // random direction's, a = n/T, and two have correlation ρ = −1/n.
 func iprNull(s *Subject, of side) (*Null, error) {
 	if s.convention() != attention.Full {
-		return nil, omit("known for the full convention only")
+		return factorNull(map[side]string{keySide: "channel.key_ipr", querySide: "channel.query_ipr"}[of])(s)
 	}
 	p := s.pair()
 	T := float64(p.T())

@@ -13,6 +13,7 @@ import (
 	"github.com/eigenhead/eigenhead/head"
 	"github.com/eigenhead/eigenhead/internal/par"
 	"github.com/eigenhead/eigenhead/linalg"
+	"github.com/eigenhead/eigenhead/spectrum"
 )
 
 // nullSeed starts every simulation; with the shape and the number of the draw it
@@ -49,8 +50,10 @@ func nodesFor(T int, high bool) []float64 {
 // does to the mean.
 func drawsFor(T int) int {
 	switch {
-	case T <= 512:
-		return 48
+	case T <= 128:
+		return 192
+	case T <= 1024:
+		return max(32, 32*1024/T)
 	case T <= 2048:
 		return 16
 	case T <= 4096:
@@ -67,11 +70,16 @@ var attentionNames = []string{
 	"attention.eigen_gap", "attention.stable_rank",
 }
 
-// factorNames are those whose null does not, and that a simulation gives.
+// factorNames are those whose null depends on T and d only, and is smooth in them.
 var factorNames = []string{
-	"energy.k90", "energy.k95", "energy.k99", "energy.top20", "energy.stable_rank", "energy.effective_rank",
-	"key.incoherence", "key.incoherence_centered", "key.condition", "key.leverage_max", "key.norm_min_median",
-	"channel.key_ipr_max",
+	"key.incoherence", "key.incoherence_centered", "key.leverage_max", "key.norm_min_median", "channel.key_ipr_max",
+}
+
+// spectrumNames are functions of the singular values of E or K_c. They count, or
+// have a kink at T = d, so they are not interpolated but drawn for each shape:
+// singular values need the triangles of Q and K_c alone, whatever T is.
+var spectrumNames = []string{
+	"energy.k90", "energy.k95", "energy.k99", "energy.top20", "energy.stable_rank", "energy.effective_rank", "key.condition",
 }
 
 // source returns the random numbers of one draw of one simulation.
@@ -108,7 +116,8 @@ func simulateAttention(ctx context.Context, lookup catalogue, sh shape, nodes []
 		unit := p.Scale / s
 		for k, node := range nodes {
 			p.Scale = node * unit
-			if err := measureDraw(ctx, lookup, p, attention.Full, attentionNames, func(name string, v float64) { put(k, name, v) }); err != nil {
+			draw := newDraw(ctx, p, attention.Full)
+			if err := measureDraw(draw, lookup, attentionNames, func(name string, v float64) { put(k, name, v) }); err != nil {
 				return err
 			}
 		}
@@ -117,30 +126,24 @@ func simulateAttention(ctx context.Context, lookup catalogue, sh shape, nodes []
 	return gather(ctx, nodes, attentionNames, draws, one, report)
 }
 
-// simulateFactors draws heads for the measures that do not depend on s. The
-// channels' vectors are not computed: of a Gaussian product they are a random
-// orthonormal frame, drawn as such, several times over.
+// simulateFactors draws heads for factorNames. The channels' vectors are not
+// computed: of a Gaussian product they are a random orthonormal frame, drawn as
+// such, several times over.
 func simulateFactors(ctx context.Context, lookup catalogue, sh shape, draws int, report func(done, total int)) (*cell, error) {
-	names := factorNames[:len(factorNames)-1]
-	last := factorNames[len(factorNames)-1:]
-	if sh.Convention != attention.Full { // v_c is then no random direction
-		names, last = []string{"energy.k90", "energy.k95", "energy.k99", "energy.top20", "energy.stable_rank",
-			"energy.effective_rank", "channel.key_ipr_max"}, nil
-	}
-	one := func(draw int, put func(node int, name string, v float64)) error {
-		r := source("factors", sh, draw)
-		return measureDraw(ctx, lookup, gaussianPair(r, sh), sh.Convention, names, func(name string, v float64) { put(0, name, v) })
-	}
-	c, err := gather(ctx, nil, names, draws, one, report)
-	if err != nil || last == nil {
-		return c, err
+	names, last := factorNames[:len(factorNames)-1], factorNames[len(factorNames)-1:]
+	c, err := gather(ctx, nil, names, draws, func(draw int, put func(int, string, float64)) error {
+		p := gaussianPair(source("factors", sh, draw), sh)
+		return measureDraw(newDraw(ctx, p, attention.Full), lookup, names, func(name string, v float64) { put(0, name, v) })
+	}, report)
+	if err != nil {
+		return nil, err
 	}
 	frames, err := gather(ctx, nil, last, frameDraws, func(draw int, put func(int, string, float64)) error {
 		if v, ok := largestIPR(source("frame", shape{T: sh.T}, draw), sh); ok {
 			put(0, last[0], v)
 		}
 		return nil
-	}, func(int, int) {})
+	}, quiet)
 	if err != nil {
 		return nil, err
 	}
@@ -150,16 +153,67 @@ func simulateFactors(ctx context.Context, lookup catalogue, sh shape, draws int,
 	return c, nil
 }
 
+// simulateField draws heads for energy.* and channel.* in a convention other than
+// full, where no short cut is known.
+func simulateField(ctx context.Context, lookup catalogue, sh shape, draws int, report func(done, total int)) (*cell, error) {
+	names := append([]string{"channel.key_ipr", "channel.query_ipr", "channel.key_ipr_max"}, spectrumNames[:6]...)
+	return gather(ctx, nil, names, draws, func(draw int, put func(int, string, float64)) error {
+		p := gaussianPair(source("field", sh, draw), sh)
+		return measureDraw(newDraw(ctx, p, sh.Convention), lookup, names, func(name string, v float64) { put(0, name, v) })
+	}, report)
+}
+
+// simulateSpectrum draws the triangles of Q and K_c for spectrumNames:
+// E = Q_q·(R_q R_kᵀ)·Q_kᵀ with orthonormal Q_q and Q_k.
+func simulateSpectrum(ctx context.Context, lookup catalogue, T, d int, report func(done, total int)) (*cell, error) {
+	sh := shape{T: T, Dim: d}
+	return gather(ctx, nil, spectrumNames, spectrumDrawsFor(d), func(draw int, put func(int, string, float64)) error {
+		r := source("spectrum", sh, draw)
+		q, k := triangle(r, T, d), triangle(r, T-1, d)
+		sigma, err := linalg.SingularValues(k)
+		if err != nil || len(sigma) == 0 {
+			return err
+		}
+		e, err := spectrum.OfProduct(q, k)
+		if err != nil {
+			return err
+		}
+		// Shapes without numbers: nothing below looks at Q or K themselves.
+		empty := linalg.Matrix{Rows: T, Cols: d}
+		s := newDraw(ctx, head.Pair{Q: empty, K: empty}, attention.Full)
+		_, _ = s.head().energy.get(func() (spectrum.Spectrum, error) { return e, nil })
+		_, _ = s.keyState().basis.get(func() (*basis, error) { return &basis{sigma: sigma, rank: len(sigma)}, nil })
+		return measureDraw(s, lookup, spectrumNames, func(name string, v float64) { put(0, name, v) })
+	}, report)
+}
+
+// spectrumDrawsFor keeps these nulls to a fraction of a second.
+func spectrumDrawsFor(d int) int {
+	switch {
+	case d <= 64:
+		return 96
+	case d <= 128:
+		return 48
+	}
+	return 24
+}
+
 // frameDraws is the number of random frames behind channel.key_ipr_max.
 const frameDraws = 400
 
-// largestIPR draws min(8, rank) orthonormal vectors with zero sum.
+// randomFrame draws m orthonormal vectors with zero sum, m < T, as columns.
+func randomFrame(r *rand.Rand, T, m int) linalg.Matrix {
+	q, _ := linalg.QR(linalg.Center(gaussian(r, T, m)))
+	return q
+}
+
+// largestIPR is the largest T·Σx⁴ of min(8, rank) such vectors.
 func largestIPR(r *rand.Rand, sh shape) (float64, bool) {
 	m := min(leading, sh.Dim, sh.T-1)
 	if m < 1 {
 		return 0, false
 	}
-	q, _ := linalg.QR(linalg.Center(gaussian(r, sh.T, m)))
+	q := randomFrame(r, sh.T, m)
 	largest := 0.0
 	for k := range m {
 		largest = max(largest, ipr(q, k))
@@ -170,11 +224,15 @@ func largestIPR(r *rand.Rand, sh shape) (float64, bool) {
 // simulatedMemory is the bytes of A's blocks that one draw keeps.
 const simulatedMemory = 256 << 20
 
-// measureDraw computes measures of one head by the catalogue's own functions.
-func measureDraw(ctx context.Context, lookup catalogue, p head.Pair, conv attention.Convention, names []string, put func(string, float64)) error {
+// newDraw makes the subject of one simulated head.
+func newDraw(ctx context.Context, p head.Pair, conv attention.Convention) *Subject {
 	l := &head.Layer{Pairs: []head.Pair{p}, KVHeads: 1, KVIDs: []int{0}}
-	run := newRun(ctx, l, &Options{Convention: conv, Memory: simulatedMemory * int64(runtime.GOMAXPROCS(0)), simulated: true, sigmas: true})
-	s := &Subject{Layer: l, run: run}
+	o := &Options{Convention: conv, Memory: simulatedMemory * int64(runtime.GOMAXPROCS(0)), simulated: true, sigmas: true}
+	return &Subject{Layer: l, run: newRun(ctx, l, o)}
+}
+
+// measureDraw computes measures of one head by the catalogue's own functions.
+func measureDraw(s *Subject, lookup catalogue, names []string, put func(string, float64)) error {
 	for _, name := range names {
 		m, err := lookup(name)
 		if err != nil {
@@ -183,8 +241,8 @@ func measureDraw(ctx context.Context, lookup catalogue, p head.Pair, conv attent
 		s.measuresKeys = m.Per == PerKVHead
 		v, err := m.Compute(s)
 		switch {
-		case ctx.Err() != nil:
-			return ctx.Err()
+		case s.run.ctx.Err() != nil:
+			return s.run.ctx.Err()
 		case err == nil:
 			put(name, v.Value)
 		}

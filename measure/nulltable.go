@@ -105,12 +105,12 @@ func (t *nullTable) encode() ([]byte, error) {
 }
 
 // tableAttention interpolates the table to a shape; nil where it does not reach.
-func tableAttention(sh shape) (*cell, error) {
+func tableAttention(sh shape) *cell {
 	t := loadTable()
 	mask := slices.Index(t.Masks, sh.Mask.String())
 	grid, ok := t.around(sh.T, sh.Dim)
 	if mask < 0 || !ok {
-		return nil, nil
+		return nil
 	}
 	c := &cell{Nodes: t.S, Moments: make(map[string][]moment, len(t.Attention)), kind: kindTable}
 	for k, name := range t.Attention {
@@ -128,17 +128,17 @@ func tableAttention(sh shape) (*cell, error) {
 			c.Moments[name] = m
 		}
 	}
-	return c, nil
+	return c
 }
 
 // tableFactors interpolates the table to a shape; nil where it does not reach.
-// Between nodes it needs T ≥ 2d: near T = d the smallest singular values go to
-// zero, and key.condition is far from smooth.
-func tableFactors(T, d int) (*cell, error) {
+// Between nodes it needs T ≥ 2d: key.leverage_max has a kink at T = d, where it
+// becomes 1.
+func tableFactors(T, d int) *cell {
 	t := loadTable()
 	grid, ok := t.around(T, d)
 	if !ok || T < 2*d && !(slices.Contains(t.T, T) && slices.Contains(t.Dim, d)) {
-		return nil, nil
+		return nil
 	}
 	c := &cell{Moments: make(map[string][]moment, len(t.Factors)), kind: kindTable}
 	for k, name := range t.Factors {
@@ -150,7 +150,7 @@ func tableFactors(T, d int) (*cell, error) {
 			c.Moments[name] = []moment{m}
 		}
 	}
-	return c, nil
+	return c
 }
 
 // patch is the part of the grid that an interpolation uses, with its weights.
@@ -216,9 +216,10 @@ func (g patch) moment(at func(t, d int) (mean, sd float64)) (moment, bool) {
 }
 
 // blend interpolates in the logarithm where every value is positive: sizes follow
-// power laws of T and d, and stay positive.
+// power laws of T and d, and stay positive. What is rounding beside the others
+// counts as zero.
 func blend(weights, values []float64) float64 {
-	positive := slices.Min(values) > 0
+	positive := slices.Min(values) > 1e-12*slices.Max(values)
 	sum := 0.0
 	for i, v := range values {
 		if positive {
@@ -232,11 +233,9 @@ func blend(weights, values []float64) float64 {
 	return sum
 }
 
-// alongS interpolates between nodes of s. Below the first node that is not zero,
-// deviations from uniform attention (s = 0) follow a power of s, taken from the
-// first two nodes, so that they vanish at the right pace.
+// alongS interpolates between nodes of s.
 func alongS(nodes []float64, m []moment, s float64) moment {
-	if nodes[0] == 0 && len(nodes) > 3 && s < nodes[1] {
+	if nodes[0] == 0 && s < nodes[1] {
 		return towardsUniform(nodes, m, s)
 	}
 	var weights, means, sds []float64
@@ -247,21 +246,26 @@ func alongS(nodes []float64, m []moment, s float64) moment {
 	return moment{Mean: blend(weights, means), SD: max(0, blend(weights, sds))}
 }
 
+// towardsUniform serves s below the first node that is not zero. Attention there
+// departs from uniform, s = 0, in a power of s times an even function, so that
+//
+//	value(s) − value(0) = s^p·(a + b·s²),  p = 1 or 2
+//
+// with a and b from the first two nodes: departures vanish at the right pace, and
+// with them the spread.
 func towardsUniform(nodes []float64, m []moment, s float64) moment {
-	power := func(at1, at2 float64) float64 {
-		if !(at1 > 0 && at2 > 0) {
-			return 0
+	near := func(at1, at2 float64) float64 {
+		p := 1.0
+		if at1*at2 > 0 && math.Log2(at2/at1)/math.Log2(nodes[2]/nodes[1]) > 1.5 {
+			p = 2
 		}
-		p := math.Log(at2/at1) / math.Log(nodes[2]/nodes[1])
-		return at1 * math.Pow(s/nodes[1], min(max(p, 0.5), 4))
-	}
-	sign := 1.0
-	if m[1].Mean < m[0].Mean {
-		sign = -1
+		g1, g2 := at1/math.Pow(nodes[1], p), at2/math.Pow(nodes[2], p)
+		b := (g2 - g1) / (nodes[2]*nodes[2] - nodes[1]*nodes[1])
+		return math.Pow(s, p) * (g1 + b*(s*s-nodes[1]*nodes[1]))
 	}
 	return moment{
-		Mean: m[0].Mean + sign*power(sign*(m[1].Mean-m[0].Mean), sign*(m[2].Mean-m[0].Mean)),
-		SD:   power(m[1].SD, m[2].SD),
+		Mean: m[0].Mean + near(m[1].Mean-m[0].Mean, m[2].Mean-m[0].Mean),
+		SD:   max(0, near(m[1].SD, m[2].SD)),
 	}
 }
 
