@@ -1,0 +1,17 @@
+package checkpoint
+
+// SafetensorsTypes returns the element types of safetensors that Rows and
+// Float32s read; others are listed and refused by name when read.
+func SafetensorsTypes() []string { return []string{"F64", "F32", "F16", "BF16"} }
+
+// GGUFTypes returns the tensor types of GGUF that Rows and Float32s read, in the
+// order of their numbers in the format.
+func GGUFTypes() []string {
+	var names []string
+	for _, k := range kinds {
+		if k.decode != nil {
+			names = append(names, k.name)
+		}
+	}
+	return names
+}
