@@ -33,6 +33,7 @@ const importRules = `
 	head < capture;
 	checkpoint < tokenizer;
 	checkpoint, head < arch < forward;
+	checkpoint < arch/archtest; # random checkpoints, for tests
 	attention, randmat < measure < finding < report;
 	internal/page < report;
 

@@ -1,0 +1,288 @@
+package eigenhead
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/eigenhead/eigenhead/attention"
+	"github.com/eigenhead/eigenhead/capture"
+	"github.com/eigenhead/eigenhead/finding"
+	"github.com/eigenhead/eigenhead/forward"
+	"github.com/eigenhead/eigenhead/head"
+	"github.com/eigenhead/eigenhead/internal/xerr"
+	"github.com/eigenhead/eigenhead/linalg"
+	"github.com/eigenhead/eigenhead/measure"
+	"github.com/eigenhead/eigenhead/report"
+)
+
+// scan is one run, checked before anything is computed.
+type scan struct {
+	src     *source
+	opts    *Options
+	window  *window
+	layers  []int
+	measure *measure.Options
+	writer  *capture.Writer // nil: no --capture
+	steps   *steps
+}
+
+// newScan validates every option against the source.
+func newScan(src *source, opts *Options) (*scan, error) {
+	s := &scan{src: src, opts: opts}
+	var err error
+	if s.layers, err = chooseLayers(opts.Layers, src.layerNumbers()); err != nil {
+		return nil, err
+	}
+	selected, err := measure.Match(opts.Measures)
+	if err != nil {
+		return nil, err
+	}
+	energy := opts.Energy
+	if energy == "" {
+		energy = attention.Full
+	}
+	if s.window, err = src.window(opts); err != nil {
+		return nil, err
+	}
+	s.steps = newSteps(opts.Progress, src.heads()*len(s.layers))
+	memory := opts.Memory
+	if memory == 0 {
+		memory = DefaultMemory
+	}
+	s.measure = &measure.Options{
+		Convention: energy, Measures: selected, Memory: memory, Seed: opts.Seed,
+		Nulls: measure.NewNulls(opts.CacheDir, opts.Simulating), Profiles: opts.Profiles, Done: s.steps.head,
+	}
+	if opts.Capture != "" {
+		s.writer, err = capture.Create(opts.Capture, s.captureMeta())
+	}
+	return s, err
+}
+
+// run does the work: layers are measured while the next one is computed.
+func (s *scan) run(ctx context.Context) (*report.Report, error) {
+	defer s.abort()
+	table, out, err := s.measureLayers(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if s.writer != nil {
+		if err := s.writer.Close(); err != nil {
+			return nil, err
+		}
+		s.writer = nil
+	}
+	return s.report(table, out)
+}
+
+func (s *scan) abort() {
+	if s.writer != nil {
+		s.writer.Abort()
+	}
+}
+
+// measureLayers runs forward pass and measures as a pipeline of two stages, so
+// that the cores stay busy while one stage waits for its last task.
+func (s *scan) measureLayers(ctx context.Context) (*measure.Table, *forward.Output, error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	queue := make(chan *head.Layer)
+	done := make(chan *measure.Table, 1)
+	go func() {
+		all := &measure.Table{}
+		for l := range queue {
+			t, err := s.measureLayer(ctx, l)
+			if err != nil {
+				cancel(err)
+				break
+			}
+			all.Append(t)
+		}
+		done <- all
+	}()
+	out, err := s.src.layers(ctx, s.window.ids, s.layers, true, s.steps.forward, func(l *head.Layer) error {
+		select {
+		case queue <- l:
+			return nil
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	})
+	close(queue)
+	all := <-done
+	if cause := context.Cause(ctx); cause != nil && (err == nil || errors.Is(err, context.Canceled)) {
+		err = cause
+	}
+	return all, out, err
+}
+
+func (s *scan) measureLayer(ctx context.Context, l *head.Layer) (*measure.Table, error) {
+	if s.writer != nil {
+		if err := s.writer.Layer(l); err != nil {
+			return nil, err
+		}
+	}
+	return measure.Run(ctx, l, s.measure)
+}
+
+// report joins the table, the findings and what is known of source and input.
+func (s *scan) report(table *measure.Table, out *forward.Output) (*report.Report, error) {
+	src, model, err := s.src.describe(s.opts.HashWhole)
+	if err != nil {
+		return nil, err
+	}
+	thresholds := s.opts.Thresholds
+	if thresholds == nil {
+		thresholds = finding.Default()
+	}
+	r := &report.Report{
+		Schema: report.Schema,
+		Tool:   report.Tool{Name: "eigenhead", Version: Version, Kernel: linalg.Kernel()},
+		Seed:   s.opts.Seed, Source: src, Model: model, Input: s.window.input,
+		Conventions: s.conventions(), Heads: table.Heads, KVHeads: table.KVHeads, Layers: table.Layers,
+		Omitted: table.Omitted, Warnings: s.warnings(),
+	}
+	r.Model.Defaults = append(r.Model.Defaults, s.window.defaults...)
+	if out != nil {
+		r.Input.NLL, r.Input.Perplexity = perplexity(out.NLL)
+	}
+	r.Findings = finding.Run(&finding.Input{Table: table, Thresholds: thresholds, Model: finding.Model{
+		QKNorm: model.QKNorm, Causal: s.src.causal(), Tokens: s.window.input.Tokens,
+	}})
+	return r, nil
+}
+
+func (s *scan) conventions() report.Conventions {
+	return report.Conventions{
+		Energy:    string(s.measure.Convention),
+		Scale:     s.src.scale(),
+		Mask:      s.src.mask(),
+		MaxLogit:  "largest visible scaled score, signed, before softcap, without learned sinks",
+		Precision: "spectra and statistics in float64; forward pass in float32, norms and nll in float64",
+		Null:      "i.i.d. Gaussian head of the same T, head dimension, mask and within-row logit standard deviation",
+	}
+}
+
+func (s *scan) warnings() []string {
+	all := slices.Clone(s.window.warn)
+	if s.src.model != nil {
+		all = append(all, s.src.model.Warnings...)
+	}
+	if s.src.capture != nil && len(s.src.capture.Ignored) > 0 {
+		all = append(all, "tensors that the capture format does not know, ignored: "+strings.Join(s.src.capture.Ignored, ", "))
+	}
+	return all
+}
+
+// perplexity returns the mean negative log-likelihood and its exponential.
+func perplexity(nll []float64) (mean, ppl *float64) {
+	if len(nll) == 0 {
+		return nil, nil
+	}
+	sum := 0.0
+	for _, x := range nll {
+		sum += x
+	}
+	m := sum / float64(len(nll))
+	p := math.Exp(m)
+	if math.IsNaN(m) || math.IsInf(p, 0) {
+		return nil, nil // the finding non-finite says where
+	}
+	return &m, &p
+}
+
+// chooseLayers reads "0-3,7" against the layers that there are.
+func chooseLayers(spec string, have []int) ([]int, error) {
+	if spec == "" {
+		return have, nil
+	}
+	bad := func(found string) error {
+		return &xerr.Usage{Flag: "--layers " + spec, Found: found, Want: span(have), Hint: "leave out --layers to scan all"}
+	}
+	var want []int
+	for part := range strings.SplitSeq(spec, ",") {
+		from, to, isRange := strings.Cut(strings.TrimSpace(part), "-")
+		lo, err := strconv.Atoi(from)
+		hi := lo
+		if isRange && err == nil {
+			hi, err = strconv.Atoi(to)
+		}
+		if err != nil || lo > hi {
+			return nil, bad(fmt.Sprintf("%q is not a layer or a range such as 0-3", part))
+		}
+		for l := lo; l <= hi; l++ {
+			if !slices.Contains(have, l) {
+				return nil, bad(fmt.Sprintf("layer %d not found", missing(lo, hi, have)))
+			}
+			want = append(want, l)
+		}
+	}
+	slices.Sort(want)
+	return slices.Compact(want), nil
+}
+
+// missing returns the largest number asked for where it is beyond what there
+// is, as a range's end is what a user got wrong, else the first one missing.
+func missing(lo, hi int, have []int) int {
+	if !slices.Contains(have, hi) {
+		return hi
+	}
+	for l := lo; l <= hi; l++ {
+		if !slices.Contains(have, l) {
+			return l
+		}
+	}
+	return hi
+}
+
+func span(have []int) string {
+	if len(have) == 0 {
+		return "no layers"
+	}
+	first, last := have[0], have[len(have)-1]
+	if last-first+1 == len(have) {
+		return fmt.Sprintf("%d-%d", first, last)
+	}
+	return strings.Trim(strings.Join(strings.Fields(fmt.Sprint(have)), ","), "[]")
+}
+
+// steps adds up the work of both stages: a head measured is one step, and the
+// whole forward pass is as many steps as there are heads to measure.
+type steps struct {
+	report           func(done, total int64)
+	mu               sync.Mutex
+	forwarded, heads int64
+	all              int64 // heads to measure
+}
+
+func newSteps(report func(done, total int64), heads int) *steps {
+	return &steps{report: report, all: int64(heads)}
+}
+
+// forward takes the progress of the forward pass, in any unit.
+func (s *steps) forward(done, total int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.forwarded = s.all * int64(done) / int64(max(total, 1))
+	s.tell()
+}
+
+// head counts one head measured.
+func (s *steps) head() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.heads++
+	s.tell()
+}
+
+func (s *steps) tell() {
+	if s.report != nil {
+		s.report(s.forwarded+s.heads, 2*s.all)
+	}
+}

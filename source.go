@@ -1,0 +1,176 @@
+package eigenhead
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/eigenhead/eigenhead/arch"
+	"github.com/eigenhead/eigenhead/capture"
+	"github.com/eigenhead/eigenhead/checkpoint"
+	"github.com/eigenhead/eigenhead/forward"
+	"github.com/eigenhead/eigenhead/head"
+	"github.com/eigenhead/eigenhead/internal/demo"
+	"github.com/eigenhead/eigenhead/report"
+	"github.com/eigenhead/eigenhead/tokenizer"
+)
+
+// source is something that hands over layers: a model that runs, or a capture.
+// Exactly one of model and capture is set.
+type source struct {
+	name string // base name, or Demo
+	path string
+
+	ckpt  *checkpoint.Checkpoint
+	model *arch.Model
+
+	capture *capture.Capture
+}
+
+// open opens a model file or folder, a capture file, or the embedded demo.
+func open(path string) (*source, error) {
+	if path != Demo {
+		isCapture, err := capture.IsCapture(path)
+		if err != nil {
+			return nil, err
+		}
+		if isCapture {
+			c, err := capture.Open(path)
+			if err != nil {
+				return nil, err
+			}
+			return &source{name: baseName(path), path: path, capture: c}, nil
+		}
+	}
+	return openModel(path)
+}
+
+func openModel(path string) (*source, error) {
+	var c *checkpoint.Checkpoint
+	var err error
+	if path == Demo {
+		c, err = checkpoint.OpenFS(demo.FS(), ".")
+	} else {
+		c, err = checkpoint.Open(path)
+	}
+	if err != nil {
+		return nil, err
+	}
+	m, err := arch.Open(c)
+	if err != nil {
+		_ = c.Close()
+		return nil, err
+	}
+	name := Demo
+	if path != Demo {
+		name = baseName(path)
+	}
+	return &source{name: name, path: path, ckpt: c, model: m}, nil
+}
+
+func (s *source) close() {
+	if s.ckpt != nil {
+		_ = s.ckpt.Close()
+	}
+	if s.capture != nil {
+		_ = s.capture.Close()
+	}
+}
+
+// tokenizer returns the model's own tokenizer.
+func (s *source) tokenizer() (*tokenizer.Tokenizer, error) {
+	return tokenizerOf(s.path, s.ckpt)
+}
+
+func tokenizerOf(path string, c *checkpoint.Checkpoint) (*tokenizer.Tokenizer, error) {
+	kv := c.KV()
+	if kv == nil {
+		return tokenizer.FromFolder(path, c.File)
+	}
+	tok, err := tokenizer.FromGGUF(kv)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return tok, nil
+}
+
+// layers hands the layers in want to visit, in order. For a model it runs the
+// tokens through and returns what the forward pass says of the text.
+func (s *source) layers(ctx context.Context, tokens []int, want []int, logits bool, step func(done, total int),
+	visit func(*head.Layer) error) (*forward.Output, error) {
+	if s.model != nil {
+		return forward.Run(ctx, s.model, tokens, &forward.Options{Layers: want, NoLogits: !logits, Progress: step}, visit)
+	}
+	for n, i := range want {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		l, err := s.capture.Layer(i)
+		if err != nil {
+			return nil, err
+		}
+		step(n+1, len(want))
+		if err := visit(l); err != nil {
+			return nil, err
+		}
+	}
+	return nil, nil
+}
+
+// layerNumbers returns the layers that the source can hand over, ascending.
+func (s *source) layerNumbers() []int {
+	if s.capture != nil {
+		return s.capture.Layers()
+	}
+	all := make([]int, s.model.Layers)
+	for i := range all {
+		all[i] = i
+	}
+	return all
+}
+
+// describe fills the report's source and model sections.
+func (s *source) describe(whole bool) (report.Source, report.Model, error) {
+	var src report.Source
+	var err error
+	if s.capture != nil {
+		src = report.Source{Path: s.name, Format: "capture", DType: types(s.capture.DTypes())}
+		src.SHA256, src.SHA256Of, err = s.capture.SHA256(whole)
+		return src, describeCapture(s.capture), err
+	}
+	src = report.Source{Path: s.name, Format: s.ckpt.Format(), DType: types(s.ckpt.DTypes())}
+	src.SHA256, src.SHA256Of, err = s.ckpt.SHA256(whole)
+	m := s.model
+	d := report.Model{
+		Name: m.Name, Family: m.Family, Layers: m.Layers, Heads: m.Heads, KVHeads: m.KVHeads, HeadDim: m.HeadDim,
+		Width: m.Width, Vocab: m.Vocab, Parameters: m.Parameters, Context: m.Context, Position: m.Position,
+		Norm: m.Norm, QKNorm: m.QKNorm, Defaults: m.Defaults,
+	}
+	if s.path == Demo {
+		d.Name = Demo
+	}
+	if m.Rope != nil {
+		d.RopeBase = m.Rope.Base
+	}
+	return src, d, err
+}
+
+// types writes counts of tensor types, most frequent first.
+func types(counts map[string]int) string {
+	names := slices.SortedFunc(maps.Keys(counts), func(a, b string) int {
+		if counts[a] != counts[b] {
+			return counts[b] - counts[a]
+		}
+		return strings.Compare(a, b)
+	})
+	var parts []string
+	for _, n := range names {
+		parts = append(parts, fmt.Sprintf("%s (%d)", n, counts[n]))
+	}
+	return strings.Join(parts, ", ")
+}
+
+func baseName(path string) string { return filepath.Base(filepath.Clean(path)) }
