@@ -90,12 +90,12 @@ func (t *tiles) hide(m linalg.Matrix, s span, i int) {
 
 // soften applies the softcap in place.
 func (t *tiles) soften(z []float64) {
-	cap := t.p.Softcap
-	if cap <= 0 {
+	c := t.p.Softcap
+	if c <= 0 {
 		return
 	}
 	for j, v := range z {
-		z[j] = cap * math.Tanh(v/cap)
+		z[j] = c * math.Tanh(v/c)
 	}
 }
 

@@ -63,14 +63,14 @@ func Top(ctx context.Context, a *Operator, seed uint64) (*TopValues, error) {
 		second := math.Sqrt(max(0, a.stats.FrobeniusSquared-l.Sigma[0]*l.Sigma[0]))
 		r.Second = &TopValue{Value: l.Sigma[1], Kind: KindResidual, UpperKind: KindNorm,
 			Bound: l.Residual/math.Sqrt2 + r.Rounding, Upper: max(second, l.Sigma[1]) + relative*math.Sqrt(a.stats.FrobeniusSquared)}
-		r.Second.cap(trivial)
+		r.Second.limit(trivial)
 	}
-	r.First.cap(trivial)
+	r.First.limit(trivial)
 	return r, nil
 }
 
-// cap replaces bounds that say less than the trivial one.
-func (v *TopValue) cap(trivial float64) {
+// limit replaces bounds that say less than the trivial one.
+func (v *TopValue) limit(trivial float64) {
 	if !(v.Upper <= trivial) {
 		v.Upper, v.UpperKind = trivial, KindTrivial
 	}
@@ -109,7 +109,7 @@ func (a *Operator) collatzWielandt(v []float64, theta float64) float64 {
 		for i, c := range y.Data {
 			worst = max(worst, c/x.Data[i])
 		}
-		if best = min(best, math.Sqrt(worst)); best <= theta*(1+tight) || best == 0 {
+		if best = min(best, math.Sqrt(worst)); best <= theta*(1+tight) {
 			break
 		}
 		x, y = y, x

@@ -9,14 +9,12 @@ import (
 
 // basis is a growing set of orthonormal vectors, in rows.
 type basis struct {
-	m       linalg.Matrix // [room, dim]; the first n rows are in use
+	m       linalg.Matrix // the first n rows are in use; place makes it grow
 	n, dim  int
 	largest float64 // largest norm of a vector ever given to append
 }
 
-func newBasis(dim, room int) *basis {
-	return &basis{m: linalg.New(min(room, dim), dim), dim: dim}
-}
+func newBasis(dim int) *basis { return &basis{dim: dim} }
 
 func (b *basis) vectors(from, to int) linalg.Matrix { return b.m.RowSlice(from, to) }
 
@@ -77,6 +75,7 @@ func (b *basis) place(x []float64, rng *source) {
 		after := linalg.Norm2(x)
 		if after > before/2 {
 			scale(x, 1/after)
+			b.grow()
 			copy(b.m.Row(b.n), x)
 			b.n++
 			return
@@ -87,6 +86,16 @@ func (b *basis) place(x []float64, rng *source) {
 		}
 		scale(x, 1/after)
 	}
+}
+
+// grow makes room for one more vector.
+func (b *basis) grow() {
+	if b.n < b.m.Rows {
+		return
+	}
+	m := linalg.New(min(max(32, 2*b.n), b.dim), b.dim)
+	copyInto(m.RowSlice(0, b.n), b.m)
+	b.m = m
 }
 
 // fill adds k random vectors.

@@ -52,8 +52,8 @@ func Top(ctx context.Context, op Operator, o TopOptions) (*Leading, error) {
 	}
 	l := &lanczos{op: op, o: o, rng: newSource(o.Seed)}
 	l.cap = max(o.MaxBasis, o.K+3*o.Block)
-	l.u = newBasis(rows, l.cap+o.Block)
-	l.v = newBasis(cols, l.cap+o.Block)
+	l.u = newBasis(rows)
+	l.v = newBasis(cols)
 	l.b = linalg.New(l.cap+o.Block, l.cap+o.Block)
 	return l.run(ctx)
 }
