@@ -37,9 +37,11 @@ const importRules = `
 	attention, randmat < measure < finding < report;
 	internal/page < report;
 
+	head, attention, randmat, internal/page < lab/collapse, lab/specialize;
+
 	NONE < internal/demo;
 	report, capture, tokenizer, forward, internal/demo < ROOT;
-	ROOT < cmd/eigenhead;
+	ROOT, lab/collapse, lab/specialize < cmd/eigenhead;
 	measure < tools/nulltable;
 `
 
@@ -60,6 +62,12 @@ var refused = []struct{ from, to, why string }{
 	{"finding", "arch", "rules look at numbers only"},
 	{"finding", "forward", "rules look at numbers only"},
 	{"finding", "checkpoint", "rules look at numbers only"},
+	{"lab/collapse", "checkpoint", "an oracle shares no code with what it tests"},
+	{"lab/collapse", "arch", "an oracle shares no code with what it tests"},
+	{"lab/collapse", "forward", "an oracle shares no code with what it tests"},
+	{"lab/specialize", "checkpoint", "an oracle shares no code with what it tests"},
+	{"lab/specialize", "arch", "an oracle shares no code with what it tests"},
+	{"lab/specialize", "forward", "an oracle shares no code with what it tests"},
 	{"report", "arch", "a report shows a result, whatever made it"},
 	{"report", "forward", "a report shows a result, whatever made it"},
 	{"report", "checkpoint", "a report shows a result, whatever made it"},
