@@ -22,7 +22,7 @@ import (
 // Source: Fukaya et al., arXiv 1809.11085 (the shift); Yamamoto et al. 2015
 // (the error bounds). Scaling and the measured test are ours.
 
-// choleskyQR returns qᵀ (if wanted) and r of a tall, finite, scaled matrix, or
+// choleskyQR returns qᵀ (if wanted) and r of a tall, finite matrix of any scale, or
 // false if a is too near to rank deficiency for it.
 func choleskyQR(a Matrix, wantQ bool) (qt, r Matrix, ok bool) {
 	w := a.T() // [n, m]
@@ -170,9 +170,9 @@ func solveSmall(r, w Matrix) {
 		for i := range j {
 			kernel.Axpy(-r.At(i, j), w.Row(i), row)
 		}
-		d := r.At(j, j)
+		inverse := 1 / r.At(j, j) // neither huge nor tiny: columns have norm 1
 		for c, v := range row {
-			row[c] = v / d
+			row[c] = v * inverse
 		}
 	}
 }

@@ -75,7 +75,8 @@ func (m Matrix) T() Matrix {
 func (m Matrix) NonFinite() (row, col int, found bool) {
 	for i := range m.Rows {
 		for j, v := range m.Row(i) {
-			if math.IsNaN(v) || math.IsInf(v, 0) {
+			const exponent = 0x7ff << 52 // all set in NaN and infinities only
+			if math.Float64bits(v)&exponent == exponent {
 				return i, j, true
 			}
 		}

@@ -26,29 +26,29 @@ func R(a Matrix) Matrix {
 }
 
 func factor(a Matrix, wantQ bool) (q, r Matrix) {
+	_, _, bad := a.NonFinite()
+	if tall(a) && !bad {
+		if qt, rc, ok := choleskyQR(a, wantQ); ok {
+			if wantQ {
+				q = qt.T()
+			}
+			return q, rc
+		}
+	}
 	k := min(a.Rows, a.Cols)
 	if wantQ {
 		q = New(a.Rows, k)
 	}
 	r = New(k, a.Cols)
-	if k == 0 {
-		return q, r
-	}
-	if _, _, bad := a.NonFinite(); bad {
+	if bad {
 		fill(q.Data, math.NaN())
 		fill(r.Data, math.NaN())
 		return q, r
 	}
-	work, e := scaled(a)
-	if tall(a) {
-		if qt, rc, ok := choleskyQR(work, wantQ); ok {
-			if wantQ {
-				q = qt.T()
-			}
-			scale(rc.Data, e)
-			return q, rc
-		}
+	if k == 0 {
+		return q, r
 	}
+	work, e := scaled(a)
 	householder(work, q, r)
 	scale(r.Data, e)
 	return q, r

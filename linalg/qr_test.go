@@ -27,12 +27,16 @@ func gaussian(r *rand.Rand, rows, cols int) Matrix {
 func graded(r *rand.Rand, rows, cols int, decades float64, e int) Matrix {
 	k := min(rows, cols)
 	u, v := plainOrthonormal(r, rows, k), plainOrthonormal(r, cols, k)
+	sigma := make([]float64, k)
+	for p := range sigma {
+		sigma[p] = math.Pow(10, -decades*float64(p)/max(1, float64(k-1)))
+	}
 	m := New(rows, cols)
 	for i := range rows {
 		for j := range cols {
 			var s float64
-			for p := range k {
-				s += u.At(i, p) * math.Pow(10, -decades*float64(p)/max(1, float64(k-1))) * v.At(j, p)
+			for p, x := range sigma {
+				s += u.At(i, p) * x * v.At(j, p)
 			}
 			m.Set(i, j, math.Ldexp(s, e))
 		}

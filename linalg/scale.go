@@ -8,14 +8,14 @@ import "math"
 // lose some: far below what any decomposition resolves.
 func scaled(m Matrix) (Matrix, int) {
 	c := m.Clone()
-	var top float64
+	var top uint64 // magnitudes order as their bits do
 	for _, v := range c.Data {
-		top = max(top, math.Abs(v))
+		top = max(top, math.Float64bits(v)&^(1<<63))
 	}
 	if top == 0 {
 		return c, 0
 	}
-	_, e := math.Frexp(top)
+	_, e := math.Frexp(math.Float64frombits(top))
 	scale(c.Data, -e)
 	return c, e
 }

@@ -49,7 +49,7 @@ func tallSVD(a Matrix, vectors bool) (u Matrix, s []float64, v Matrix, err error
 	if a.Cols == 0 {
 		return New(a.Rows, 0), nil, New(0, 0), nil
 	}
-	small, e := scaled(a)
+	small, e := scaled(a) // first: the triangle's norms may overflow where a's elements do not
 	var q Matrix
 	reduced := 2*a.Rows >= 3*a.Cols
 	if reduced {
