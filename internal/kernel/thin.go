@@ -30,29 +30,26 @@ func (s *set) thinProduct(m, n, k int, a, b Operand[float64], c []float64, ldc i
 	w := workspaceOf[float64]()
 	defer w.free()
 	if n <= thinWidth {
-		out := s.thin.multiply(w, m, n, k, a, b)
+		out := s.fewColumns(w, m, n, k, a, b)
 		for i := range m {
 			copy(c[i*ldc:i*ldc+n], out[i*thinWidth:])
 		}
 		return true
 	}
 	a.T, b.T = !a.T, !b.T
-	out := s.thin.multiply(w, n, m, k, b, a)
-	for i := range m {
-		for j, dst := 0, c[i*ldc:i*ldc+n]; j < n; j++ {
-			dst[j] = out[j*thinWidth+i]
-		}
-	}
+	out := s.fewColumns(w, n, m, k, b, a)
+	s.gemm64.transpose(c, ldc, out, thinWidth, n, m)
 	return true
 }
 
-// multiply returns A·X as [m, 8], in w.
-func (t *thin) multiply(w *workspace[float64], m, n, k int, a, x Operand[float64]) []float64 {
+// fewColumns returns A·X as [m, 8], in w.
+func (s *set) fewColumns(w *workspace[float64], m, n, k int, a, x Operand[float64]) []float64 {
+	t := s.thin
 	whole := m / t.rows
 	edge := m - whole*t.rows
 	out := grow(&w.c, (m+t.rows)*thinWidth)
 	clear(out)
-	xs := packX(grow(&w.b, k*thinWidth), n, k, x)
+	xs := s.packX(grow(&w.b, k*thinWidth), n, k, x)
 	ars, aks, step := a.Stride, 1, thinRowK
 	if a.T {
 		ars, aks, step = 1, a.Stride, thinColumnK
@@ -80,7 +77,7 @@ func (t *thin) multiply(w *workspace[float64], m, n, k int, a, x Operand[float64
 }
 
 // packX returns X as [k, 8], zeros to the right, in dst unless X lies so already.
-func packX(dst []float64, n, k int, x Operand[float64]) []float64 {
+func (s *set) packX(dst []float64, n, k int, x Operand[float64]) []float64 {
 	if !x.T && n == thinWidth && x.Stride == thinWidth {
 		return x.Data
 	}
@@ -88,12 +85,9 @@ func packX(dst []float64, n, k int, x Operand[float64]) []float64 {
 		packRuns(dst, thinWidth, x.Data, x.Stride, k, n)
 		return dst
 	}
-	for q := range k {
-		row := dst[q*thinWidth : (q+1)*thinWidth]
-		for j := range n {
-			row[j] = x.Data[j*x.Stride+q]
-		}
-		clear(row[n:])
+	if n < thinWidth {
+		clear(dst)
 	}
+	s.gemm64.transpose(dst, thinWidth, x.Data, x.Stride, n, k)
 	return dst
 }
