@@ -41,6 +41,7 @@ const importRules = `
 
 	NONE < internal/demo;
 	report, capture, tokenizer, forward, internal/demo < ROOT;
+	internal/atomicfile < internal/browsertest;
 	ROOT, lab/collapse, lab/specialize < cmd/eigenhead;
 	measure < tools/nulltable;
 `
