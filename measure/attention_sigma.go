@@ -192,8 +192,8 @@ type maskedField struct {
 // masked computes σ₁ of the masked energy field, which has no factors.
 func (s *Subject) masked() (*maskedField, error) {
 	return s.head().masked.get(func() (*maskedField, error) {
-		if s.head().bad != nil {
-			return nil, s.head().bad
+		if s.bad() != nil {
+			return nil, s.bad()
 		}
 		e, err := attention.NewMasked(s.run.ctx, s.pair(), &attention.Options{Memory: s.run.memory()})
 		if err != nil {

@@ -72,14 +72,22 @@ type cell struct {
 // moment is the law of one measure at one place: its mean, and its spread.
 type moment struct{ Mean, SD float64 }
 
+// noSpread is the least spread that a z is divided by. Measures with a null are of
+// order one or larger; where logits are so large that a Gaussian head is one-hot to
+// twelve digits, a difference of 1e-10 is no finding.
+const noSpread = 1e-9
+
 // null turns a moment of the cell into a Null with its stated error.
 func (c *cell) null(m moment) *Null {
 	n := &Null{Mean: m.Mean, SD: m.SD, Kind: c.kind}
-	switch c.kind {
-	case kindTable:
-		n.Error = max(m.SD/2, math.Abs(m.Mean)/100)
-	case kindMonte:
-		n.Error = 2 * m.SD / math.Sqrt(float64(c.Draws))
+	if n.SD < noSpread {
+		n.SD = 0
+	}
+	if c.kind == kindMonte {
+		n.Error = 2 * m.SD / math.Sqrt(float64(c.Draws)) // sampling, two standard errors
+	}
+	if c.kind == kindTable || c.Nodes != nil {
+		n.Error += max(m.SD/2, math.Abs(m.Mean)/100) // interpolation: see tools/nulltable -check
 	}
 	return n
 }
@@ -242,8 +250,7 @@ func uniformNull(name string, uniform func(T int, m head.Mask) float64) func(*Su
 			return nil, err
 		}
 		p := s.pair()
-		n := &Null{Mean: uniform(p.T(), p.Mask), SD: m.SD, Kind: kindClosed + ", spread from " + c.kind}
-		return n, nil
+		return &Null{Mean: uniform(p.T(), p.Mask), SD: c.null(m).SD, Kind: kindClosed + ", spread from " + c.kind}, nil
 	}
 }
 

@@ -29,8 +29,8 @@ const maxSimulated = 8192
 const highS = 10
 
 var (
-	lowNodes    = []float64{0, 0.25, 0.5, 0.75, 1, 1.25, 1.5, 1.75, 2, 2.5, 3, 3.5, 4, 5, 6, 8, highS}
-	coarseNodes = []float64{0, 0.5, 1, 1.5, 2, 3, 4, 6, 8, highS}
+	lowNodes    = []float64{0, 0.25, 0.5, 0.75, 1, 1.5, 2, 2.5, 3, 4, 5, 6, 8, highS}
+	coarseNodes = []float64{0, 0.25, 0.5, 0.75, 1, 1.5, 2, 3, 4, 6, 8, highS}
 	highNodes   = []float64{highS, 13, 18, 25, 40, 70, 120}
 )
 

@@ -216,10 +216,11 @@ func (g patch) moment(at func(t, d int) (mean, sd float64)) (moment, bool) {
 }
 
 // blend interpolates in the logarithm where every value is positive: sizes follow
-// power laws of T and d, and stay positive. What is rounding beside the others
-// counts as zero.
+// power laws, and stay positive. What is rounding beside the others counts as
+// zero, and then the result stays among the values.
 func blend(weights, values []float64) float64 {
-	positive := slices.Min(values) > 1e-12*slices.Max(values)
+	low, high := slices.Min(values), slices.Max(values)
+	positive := low > 1e-12*high
 	sum := 0.0
 	for i, v := range values {
 		if positive {
@@ -230,20 +231,39 @@ func blend(weights, values []float64) float64 {
 	if positive {
 		return math.Exp(sum)
 	}
-	return sum
+	return min(max(sum, low), high)
 }
 
-// alongS interpolates between nodes of s.
+// alongS interpolates between nodes of s, means and spreads each in the coordinate
+// that suits them.
 func alongS(nodes []float64, m []moment, s float64) moment {
 	if nodes[0] == 0 && s < nodes[1] {
 		return towardsUniform(nodes, m, s)
 	}
-	var weights, means, sds []float64
-	for _, w := range cubic(nodes, s) {
-		weights = append(weights, w.weight)
-		means, sds = append(means, m[w.node].Mean), append(sds, m[w.node].SD)
+	means, sds := make([]float64, len(m)), make([]float64, len(m))
+	for i, v := range m {
+		means[i], sds[i] = v.Mean, v.SD
 	}
-	return moment{Mean: blend(weights, means), SD: max(0, blend(weights, sds))}
+	return moment{Mean: curve(nodes, means, s), SD: max(0, curve(nodes, sds, s))}
+}
+
+// curve interpolates one sequence of values over s. What vanishes with s follows a
+// power of it, and log s makes that a line; what does not is even or smooth in s,
+// and ln(1 + s) spreads the nodes evenly.
+func curve(nodes, values []float64, s float64) float64 {
+	coordinate := math.Log1p
+	if nodes[0] == 0 && math.Abs(values[0]) <= 1e-9*math.Abs(values[1]) {
+		nodes, values, coordinate = nodes[1:], values[1:], math.Log
+	}
+	x := make([]float64, len(nodes))
+	for i, v := range nodes {
+		x[i] = coordinate(v)
+	}
+	var weights, near []float64
+	for _, w := range cubic(x, coordinate(s)) {
+		weights, near = append(weights, w.weight), append(near, values[w.node])
+	}
+	return blend(weights, near)
 }
 
 // towardsUniform serves s below the first node that is not zero. Attention there

@@ -35,7 +35,7 @@ func (s *Subject) overlaps() (*overlaps, error) {
 		o := &overlaps{row: make([]int, len(s.Layer.Pairs))}
 		for i, p := range s.Layer.Pairs {
 			o.row[i] = -1
-			if s.run.heads[i].bad == nil {
+			if s.run.bad[i] == nil {
 				o.row[i] = len(finite)
 				finite = append(finite, p)
 			}
@@ -72,7 +72,7 @@ func (o *overlaps) nearest(h int) (other int, cosine float64, found bool) {
 }
 
 func overlapOf(s *Subject) (Value, error) {
-	if bad := s.head().bad; bad != nil {
+	if bad := s.bad(); bad != nil {
 		return Value{}, bad
 	}
 	if len(s.Layer.Pairs) < 2 {

@@ -12,7 +12,7 @@ import (
 // profile bins what pictures of a head show over at most ProfileBins tokens; nil
 // if the head is not finite.
 func (s *Subject) profile() *Profile {
-	if s.head().bad != nil {
+	if s.bad() != nil {
 		return nil
 	}
 	T := s.pair().T()

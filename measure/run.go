@@ -43,6 +43,44 @@ type Options struct {
 // Cost: for a causal head O(T²·d) and a few dozen products with A, beside O(T·d²);
 // memory O(T·d) per running head beside Options.Memory.
 func Run(ctx context.Context, l *head.Layer, opts *Options) (*Table, error) {
+	r := newRun(ctx, l, prepared(opts))
+	t := &Table{NonFinite: r.locate()}
+	readers := r.firstReaders()
+	var layer *row
+	kv, heads := make([]*row, len(readers)), make([]*row, len(l.Pairs))
+	// One pool for all: the layer's own decomposition, the longest task, goes first.
+	err := par.DoCtx(ctx, 1+len(kv)+len(heads), func(i int) error {
+		switch k, h := i-1, i-1-len(kv); {
+		case i == 0:
+			layer = r.measure(PerLayer, 0, layerName(l))
+		case h < 0:
+			kv[k] = r.measure(PerKVHead, readers[k], kvName(l, readers[k]))
+		default:
+			heads[h] = r.measureHead(h)
+		}
+		return ctx.Err()
+	})
+	if err != nil {
+		return nil, err
+	}
+	for i, w := range heads {
+		t.Heads = append(t.Heads, w.result(l.Pairs[i]))
+	}
+	for k, w := range kv {
+		t.KVHeads = append(t.KVHeads, KVResult{Layer: l.Index, KVHead: l.Pairs[readers[k]].KVHead, Measures: w.values})
+	}
+	t.Layers = []LayerResult{{Layer: l.Index, Measures: layer.values}}
+	t.Omitted = slices.Concat(gatherOmissions(layerName(l), heads), gatherOmissions(layerName(l), kv), layer.omitted)
+	order := make(map[string]int)
+	for i, m := range All {
+		order[m.Name] = i
+	}
+	slices.SortStableFunc(t.Omitted, func(a, b Omission) int { return cmp.Compare(order[a.Measure], order[b.Measure]) })
+	return t, nil
+}
+
+// prepared fills in defaults and what the selection needs.
+func prepared(opts *Options) *Options {
 	var o Options
 	if opts != nil {
 		o = *opts
@@ -55,47 +93,18 @@ func Run(ctx context.Context, l *head.Layer, opts *Options) (*Table, error) {
 		o.sigmas = o.sigmas || slices.Contains(needSigmas, m)
 	}
 	o.channels = (o.channels || o.Profiles) && o.Convention != attention.Masked
-	r := newRun(ctx, l, &o)
-	t := &Table{NonFinite: r.locate()}
-	rows := make([]*row, len(l.Pairs))
-	err := par.DoCtx(ctx, len(l.Pairs), func(i int) error {
-		rows[i] = r.measure(PerHead, i, l.Pairs[i].ID.String())
-		rows[i].finish(r, i)
-		r.heads[i] = &headState{bad: r.heads[i].bad} // its blocks are not needed again
-		if o.Done != nil {
-			o.Done()
-		}
-		return ctx.Err()
-	})
-	if err != nil {
-		return nil, err
+	return &o
+}
+
+// measureHead measures one query head and lets go of what only it needed.
+func (r *layerRun) measureHead(h int) *row {
+	w := r.measure(PerHead, h, r.layer.Pairs[h].ID.String())
+	w.finish(r, h)
+	r.heads[h] = new(headState)
+	if r.opts.Done != nil {
+		r.opts.Done()
 	}
-	for i, w := range rows {
-		t.Heads = append(t.Heads, w.result(l.Pairs[i]))
-	}
-	kv := r.firstReaders()
-	kvRows := make([]*row, len(kv))
-	if err := par.DoCtx(ctx, len(kv), func(k int) error {
-		kvRows[k] = r.measure(PerKVHead, kv[k], kvName(l, kv[k]))
-		return ctx.Err()
-	}); err != nil {
-		return nil, err
-	}
-	for k, w := range kvRows {
-		t.KVHeads = append(t.KVHeads, KVResult{Layer: l.Index, KVHead: l.Pairs[kv[k]].KVHead, Measures: w.values})
-	}
-	layer := r.measure(PerLayer, 0, layerName(l))
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
-	t.Layers = []LayerResult{{Layer: l.Index, Measures: layer.values}}
-	t.Omitted = slices.Concat(gatherOmissions(layerName(l), rows), gatherOmissions(layerName(l), kvRows), layer.omitted)
-	order := make(map[string]int)
-	for i, m := range All {
-		order[m.Name] = i
-	}
-	slices.SortStableFunc(t.Omitted, func(a, b Omission) int { return cmp.Compare(order[a.Measure], order[b.Measure]) })
-	return t, nil
+	return w
 }
 
 // needSigmas are the measures for which blocks of A are worth keeping.
@@ -268,7 +277,7 @@ func (r *layerRun) locate() []NonFinite {
 		}
 	}
 	for i, p := range l.Pairs {
-		r.heads[i].bad = cmp.Or(look(p.ID.String(), "q", p.Q), r.keys[p.KVHead].bad)
+		r.bad[i] = cmp.Or(look(p.ID.String(), "q", p.Q), r.keys[p.KVHead].bad)
 	}
 	return out
 }

@@ -29,6 +29,7 @@ type layerRun struct {
 	layer *head.Layer
 	opts  *Options
 	heads []*headState
+	bad   []*Omit           // by pair: set where q or k are not finite
 	keys  map[int]*keyState // by KV head
 	xBad  *Omit             // set where x is not finite
 	avBad *Omit             // set where some v is not finite
@@ -40,7 +41,6 @@ type layerRun struct {
 
 // headState holds what the measures of one query head share.
 type headState struct {
-	bad      *Omit // set where q or k are not finite
 	energy   lazy[spectrum.Spectrum]
 	left     lazy[*spectrum.Factor]
 	channels lazy[spectrum.Channels]
@@ -67,7 +67,7 @@ type basis struct {
 }
 
 func newRun(ctx context.Context, l *head.Layer, opts *Options) *layerRun {
-	r := &layerRun{ctx: ctx, layer: l, opts: opts, keys: make(map[int]*keyState)}
+	r := &layerRun{ctx: ctx, layer: l, opts: opts, keys: make(map[int]*keyState), bad: make([]*Omit, len(l.Pairs))}
 	for _, p := range l.Pairs {
 		r.heads = append(r.heads, new(headState))
 		if r.keys[p.KVHead] == nil {
@@ -92,6 +92,7 @@ func (r *layerRun) memory() int64 {
 
 func (s *Subject) pair() head.Pair     { return s.Layer.Pairs[s.Index] }
 func (s *Subject) head() *headState    { return s.run.heads[s.Index] }
+func (s *Subject) bad() *Omit          { return s.run.bad[s.Index] }
 func (s *Subject) keyState() *keyState { return s.run.keys[s.pair().KVHead] }
 
 func (s *Subject) convention() attention.Convention {
@@ -154,8 +155,8 @@ func (s *Subject) basis() (*basis, error) {
 // by all heads of a KV head.
 func (s *Subject) factors() (a, b *spectrum.Factor, err error) {
 	h, conv := s.head(), s.convention()
-	if h.bad != nil {
-		return nil, nil, h.bad
+	if bad := s.bad(); bad != nil {
+		return nil, nil, bad
 	}
 	if conv == attention.Masked {
 		return nil, nil, omit("the masked energy field has no factors; only energy.sigma1, frobenius and stable_rank apply")
@@ -244,8 +245,8 @@ func (s *Subject) operator() (*attention.Operator, error) {
 		if s.Layer.Sparse {
 			return nil, errSparse
 		}
-		if s.head().bad != nil {
-			return nil, s.head().bad
+		if s.bad() != nil {
+			return nil, s.bad()
 		}
 		o := &attention.Options{Memory: -1, Tokens: s.Layer.Tokens}
 		if s.run.opts.sigmas {
