@@ -68,11 +68,22 @@ func roundStep(x float64) float64 {
 	return 10 * power
 }
 
-// logTicks returns powers of ten, every k-th of them so that there are at most n.
+// logTicks returns powers of ten, every k-th of them so that there are at most n;
+// where they are fewer than three, also their doubles and halves.
 func logTicks(lo, hi float64, n int) []float64 {
 	first, last := math.Ceil(math.Log10(lo)-1e-9), math.Floor(math.Log10(hi)+1e-9)
 	step := math.Max(1, math.Ceil((last-first+1)/float64(max(n, 1))))
 	var list []float64
+	if last-first < 2 {
+		for e := first - 1; e <= last; e++ {
+			for _, m := range []float64{1, 2, 5} {
+				if v := m * math.Pow(10, e); v >= lo && v <= hi {
+					list = append(list, v)
+				}
+			}
+		}
+		return list
+	}
 	for e := first; e <= last; e += step {
 		list = append(list, math.Pow(10, e))
 	}

@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/eigenhead/eigenhead/measure"
 )
@@ -110,7 +111,7 @@ func (r *Report) pageDataAt(level detailLevel) []byte {
 	if len(r.Heads) > 0 && r.Heads[0].Profile != nil {
 		shared = merged(r.Heads[0].Profile, level.bins).Start
 	}
-	fmt.Fprintf(e, `{"tokens":%d,"w":%d,"at":`, r.Input.Tokens, pageWeight)
+	fmt.Fprintf(e, `{"tokens":%d,"w":%d,"first":%q,"at":`, r.Input.Tokens, pageWeight, r.first())
 	e.json(at)
 	e.raw(`,"x":`)
 	e.json(slices.Concat([]int{}, shared))
@@ -150,6 +151,17 @@ func (r *Report) pageDataAt(level detailLevel) []byte {
 	})
 	e.raw("}")
 	return e.b
+}
+
+// first is the head that the page opens with: that of the most notable finding.
+func (r *Report) first() string {
+	at := r.byPlace()
+	for _, n := range r.notables() {
+		if _, ok := at[n.Where]; ok && strings.Contains(n.Where, "H") {
+			return n.Where
+		}
+	}
+	return ""
 }
 
 // Write makes an encoder an io.Writer for fmt.

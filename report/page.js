@@ -35,11 +35,12 @@
     state.pick = pick;
     const byId = new Map(D.heads.map((h, i) => [name(h), i]));
     for (const b of document.querySelectorAll("[data-head]")) b.addEventListener("click", () => { if (byId.has(b.dataset.head)) { pick(byId.get(b.dataset.head), true); document.getElementById("detail").focus({preventScroll: true}); } });
-    const first = D.findings.find(f => byId.has(f.w));
-    const asked = byId.get(location.hash.slice(1));
-    map.select(asked ?? byId.get(first?.w) ?? 0);
-    table.select(asked ?? byId.get(first?.w) ?? 0);
-    detail(asked ?? byId.get(first?.w) ?? 0);
+    const first = byId.get(location.hash.slice(1)) ?? byId.get(D.first) ?? 0;
+    state.head = first;
+    map.select(first);
+    map.draw();
+    table.select(first);
+    detail(first);
     layers();
     kv();
     docs();
@@ -49,11 +50,10 @@
     const uniq = f => [...new Set(D.heads.map(f))].sort((a, b) => a - b);
     const cols = uniq(h => h.l), rows = uniq(h => h.h);
     const at = new Map(D.heads.map((h, i) => [h.l + ":" + h.h, i]));
-    const readout = el("p", {class: "readout"});
+    const readout = el("p", {class: "readout"}), hint = el("p", {class: "faint small"});
     const map = page.heatmap({label: "heads by layer; arrow keys move, Enter opens a head", rows, cols, corner: "H\\L",
       cell: (y, x) => at.get(cols[x] + ":" + rows[y]), pick: h => state.pick(h, true),
-      point: h => { readout.textContent = h === undefined ? hint() : say(h); }});
-    const hint = () => `${state.measure.n}: ${state.measure.s || ""}`;
+      point: h => { readout.textContent = say(h ?? state.head); }});
     const say = h => {
       const m = state.measure, v = m.of(h);
       const owner = m.per === "KV head" ? ` (KV head ${D.heads[h].k})` : m.per === "layer" ? ` (layer ${D.heads[h].l})` : "";
@@ -76,16 +76,19 @@
       const get = {value, diff, z}[show], values = h => get(m.of(h)) ?? NaN;
       let [lo, hi] = page.range(D.heads.map((_, h) => values(h)));
       let kind = "linear", palette = page.palettes.viridis;
-      if (show === "value") { if (lo > 0 && hi / lo > 50) kind = "log"; }
+      if (show === "value") {
+        if (lo >= 0 && hi <= 1 && hi > 0.3) { lo = 0; hi = 1; } // shares keep one scale
+        else if (lo > 0 && hi / lo > 50) kind = "log";
+      }
       else { hi = Math.max(Math.abs(lo), Math.abs(hi)) || 1; lo = -hi; palette = page.palettes.diverging; if (show === "z") kind = "signed"; }
       const why = !has.z ? ` · no z: ${m.nn || m.nz || "the null has no spread"}` : "";
       map.paint({values, text: say, scale: page.scale(lo, hi, kind), palette,
         unit: `${m.n}, ${{value: "value", diff: "difference from the null", z: "z"}[show]}${show === "z" ? "" : unit(m)}${kind === "linear" ? "" : ", logarithmic"}${why}`});
-      readout.textContent = hint();
+      hint.textContent = m.s || "";
+      readout.textContent = say(state.head);
     };
-    document.getElementById("map").append(el("div", {class: "controls"}, el("label", {}, "Measure ", select), radios), map.element, map.legend, readout);
-    draw();
-    return map;
+    document.getElementById("map").append(el("div", {class: "controls"}, el("label", {}, "Measure ", select), radios), hint, map.element, map.legend, readout);
+    return {...map, draw};
   }
 
   function unit(m) { return m.u && m.u !== "1" ? " " + m.u : ""; }
@@ -105,15 +108,15 @@
   }
 
   // doc is what a measure means, to be opened.
-  function doc(m) {
-    return el("details", {}, el("summary", {}, m.n), [m.s, m.f, m.r && "Range: " + m.r, m.nu && "Null: " + m.nu, m.g, m.src && "Source: " + m.src].filter(Boolean).map(t => el("p", {class: "small faint"}, t)));
+  function doc(m, note) {
+    return el("details", {}, el("summary", {}, m.n, note ? el("span", {class: "faint"}, ` (${note.trim()})`) : null), [m.s, m.f, m.r && "Range: " + m.r, m.nu && "Null: " + m.nu, m.g, m.src && "Source: " + m.src].filter(Boolean).map(t => el("p", {class: "small faint"}, t)));
   }
 
   function numbers(list) {
     return el("div", {class: "scroll", tabindex: 0, role: "region", "aria-label": "measures"}, el("table", {},
       el("thead", {}, el("tr", {}, ["measure", "value", "null", "difference", "z"].map(t => el("th", {scope: "col"}, t)))),
-      el("tbody", {}, list.map(([m, v]) => el("tr", {}, el("td", {}, doc(m)),
-        el("td", {title: v[4] === undefined ? null : "± " + num(v[4])}, num(v[0]) + unit(m)), el("td", {}, nullText(v)), el("td", {}, diff(v) === undefined ? "–" : signed(diff(v))), el("td", {}, z(v) === undefined ? "–" : signed(z(v))))))));
+      el("tbody", {}, list.map(([m, v]) => el("tr", {}, el("td", {}, doc(m, unit(m))),
+        el("td", {title: v[4] === undefined ? null : "± " + num(v[4])}, num(v[0])), el("td", {}, nullText(v)), el("td", {}, diff(v) === undefined ? "–" : signed(diff(v))), el("td", {}, z(v) === undefined ? "–" : signed(z(v))))))));
   }
 
   function detail(i) {
@@ -172,5 +175,5 @@
     });
   }
 
-  function docs() { document.getElementById("docs").append(...measures.map(doc)); }
+  function docs() { document.getElementById("docs").append(...measures.map(m => doc(m, unit(m)))); }
 }

@@ -51,6 +51,11 @@ page.range = values => {
 page.ticks = (s, n) => {
   if (s.kind === "log" && s.hi / s.lo >= 20) {
     const first = Math.ceil(Math.log10(s.lo) - 1e-9), last = Math.floor(Math.log10(s.hi) + 1e-9);
+    if (last - first < 2) { // few decades: 1, 2, 5 in each
+      const list = [];
+      for (let e = first - 1; e <= last; e++) for (const m of [1, 2, 5]) list.push(m * 10 ** e);
+      return list.filter(v => v >= s.lo && v <= s.hi);
+    }
     const step = Math.max(1, Math.ceil((last - first + 1) / n));
     return Array.from({length: Math.floor((last - first) / step) + 1}, (_, i) => 10 ** (first + i * step));
   }

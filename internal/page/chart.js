@@ -14,7 +14,7 @@ page.chart = o => {
   const xs = page.scale(x0, x1, "linear"), ys = page.scale(y0, y1, o.log ? "log" : "linear");
   const px = x => L + (W - L - R) * xs.at(x), py = y => H - B - (H - T - B) * ys.at(y);
   const svg = el("svg", {class: "chart", viewBox: `0 0 ${W} ${H}`, role: "img", "aria-label": describe(o)});
-  for (const v of page.ticks(ys, Math.max(2, Math.floor(H / 38)))) {
+  for (const v of page.ticks(ys, Math.max(4, Math.floor(H / 38)))) {
     svg.append(el("line", {class: "grid", x1: L, x2: W - R, y1: py(v), y2: py(v)}),
       el("text", {x: L - 5, y: py(v) + 4, "text-anchor": "end"}, num(o.mirror ? Math.abs(v) : v)));
   }

@@ -56,8 +56,11 @@ page.heatmap = o => {
   grid.addEventListener("focusin", e => o.point(of(e)));
 
   const scroll = el("div", {class: "scroll", style: "padding: 3px"}, grid), legend = el("div", {class: "legend"});
+  let fitted;
   const fit = () => {
-    const side = 34, room = (scroll.clientWidth || 800) - side - 8;
+    if (scroll.clientWidth === fitted) return;
+    fitted = scroll.clientWidth;
+    const side = 34, room = (fitted || 800) - side - 8;
     const w = Math.max(9, Math.min(34, Math.floor(room / o.cols.length) - 1));
     const h = Math.max(9, Math.min(w, 24, Math.max(12, Math.floor(420 / o.rows.length))));
     grid.style.gridTemplateColumns = `${side}px repeat(${o.cols.length}, ${w}px)`;
@@ -66,7 +69,8 @@ page.heatmap = o => {
     every(22, w, labels);
     every(13, h, sides);
   };
-  new ResizeObserver(fit).observe(scroll);
+  new ResizeObserver(() => requestAnimationFrame(fit)).observe(scroll); // a frame later: its own change must not be reported
+  fit();
 
   const paint = p => {
     for (const [id, cell] of cells) {

@@ -8,9 +8,11 @@ page.table = o => {
   let columns = o.columns, sort = o.sort ?? 0, down = o.down ?? false, all = false, words = "", selected;
   const head = el("tr"), body = el("tbody"), more = el("button", {type: "button", onclick: () => { all = true; draw(); }});
   const count = el("span", {class: "faint small", role: "status"});
+  // A dotted name takes two lines, so that columns stay narrow.
+  const label = name => { const i = name.indexOf("."); return i < 0 ? name : [el("span", {class: "group"}, name.slice(0, i + 1)), name.slice(i + 1)]; };
   const draw = () => {
     head.replaceChildren(...columns.map((c, i) => el("th", {scope: "col", "aria-sort": i === sort ? (down ? "descending" : "ascending") : null},
-      el("button", {type: "button", title: c.title || null, onclick: () => { down = i === sort ? !down : !c.text; sort = i; draw(); head.children[i].firstChild.focus(); }}, c.name))));
+      el("button", {type: "button", title: c.title || null, onclick: () => { down = i === sort ? !down : !c.text; sort = i; draw(); head.children[i].firstChild.focus(); }}, label(c.name)))));
     const kept = words ? o.rows.filter(id => o.match(id, words)) : [...o.rows];
     kept.sort((a, b) => {
       const x = o.value(a, columns[sort]), y = o.value(b, columns[sort]);
