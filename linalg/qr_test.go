@@ -215,6 +215,50 @@ func TestQRTypicalError(t *testing.T) {
 	}
 }
 
+// With one column all but a copy of another, rounding may leave the last pivot
+// positive: the Cholesky factor exists and is worth little. The measured test
+// must send such matrices on.
+func TestQRAtTheEdgeOfCholesky(t *testing.T) {
+	r := rand.New(rand.NewPCG(12, 5))
+	poor := 0
+	for i := range 120 {
+		delta := math.Pow(10, -7-float64(i%10))
+		a := plainOrthonormal(r, 80, 10)
+		for p := range a.Rows {
+			a.Set(p, 9, a.At(p, 3)+delta*r.NormFloat64())
+		}
+		q, rr := QR(a)
+		checkQR(t, a, q, rr)
+		g := New(10, 10)
+		MulTA(g, q, q)
+		if d := offIdentity(g); !(d <= 64*unit*math.Sqrt(10)) {
+			t.Errorf("distance %g: ‖qᵀq − I‖ = %g", delta, d)
+		}
+		if firstRound(a) > 0.25 {
+			poor++
+			w := a.T()
+			if _, ok := twice(w, false); ok {
+				t.Errorf("distance %g: the second round went on from a poor first", delta)
+			}
+		}
+	}
+	if poor == 0 {
+		t.Error("no case has a poor first round")
+	}
+}
+
+// firstRound returns ‖q₁ᵀq₁ − I‖_F after one round, 0 if that failed.
+func firstRound(a Matrix) float64 {
+	w, r1 := a.T(), New(a.Cols, a.Cols)
+	MulTB(r1, w, w)
+	if !cholesky(r1) {
+		return 0
+	}
+	solve(r1, w)
+	MulTB(r1, w, w)
+	return offIdentity(r1)
+}
+
 func TestQRNonFinite(t *testing.T) {
 	for _, bad := range []float64{math.NaN(), math.Inf(-1)} {
 		a := gaussian(rand.New(rand.NewPCG(1, 1)), 30, 9)
