@@ -30,7 +30,8 @@
       table.select(h);
       detail(h);
       history.replaceState(null, "", "#" + name(D.heads[h]));
-      if (move) document.getElementById("detail").scrollIntoView({block: "nearest"});
+      const box = document.getElementById("detail");
+      if (move || box.getBoundingClientRect().top > innerHeight - 80) box.scrollIntoView({block: "start"});
     };
     state.pick = pick;
     const byId = new Map(D.heads.map((h, i) => [name(h), i]));
@@ -52,7 +53,7 @@
     const at = new Map(D.heads.map((h, i) => [h.l + ":" + h.h, i]));
     const readout = el("p", {class: "readout"}), hint = el("p", {class: "faint small"});
     const map = page.heatmap({label: "heads by layer; arrow keys move, Enter opens a head", rows, cols, corner: "H\\L",
-      cell: (y, x) => at.get(cols[x] + ":" + rows[y]), pick: h => state.pick(h, true),
+      cell: (y, x) => at.get(cols[x] + ":" + rows[y]), pick: h => state.pick(h),
       point: h => { readout.textContent = say(h ?? state.head); }});
     const say = h => {
       const m = state.measure, v = m.of(h);
@@ -101,7 +102,7 @@
       filter: "Filter by head or finding", match: (h, words) => words.split(/\s+/).every(w => (name(D.heads[h]) + " " + codes[h]).toLowerCase().includes(w)),
       value: (h, c) => c.name === "head" ? D.heads[h].l * 1e5 + D.heads[h].h : c.name === "findings" ? codes[h] : value(byName.get(c.name).of(h)),
       text: (h, c) => c.name === "head" ? name(D.heads[h]) : c.name === "findings" ? codes[h] : num(value(byName.get(c.name).of(h))),
-      pick: h => state.pick(h, true)});
+      pick: h => state.pick(h)});
     state.columns = () => table.refresh(columns());
     document.getElementById("table").append(table.element);
     return table;
