@@ -51,8 +51,9 @@ var All = []*Measure{
 	keyIncoherence, keyIncoherenceCentered, keyCondition, keyLeverageMax, keyNormMinMedian, // key.go
 	channelKeyIPR, channelQueryIPR, channelKeyIPRMax, // channel.go
 	attentionLogitStd, attentionMaxLogit, attentionEntropy, attentionEntropyP05, // attention.go
-	attentionSink, attentionSinkMax, attentionNullMass, attentionUniformDistance, attentionFrobenius,
-	attentionDiagonal, attentionPrevious, attentionDistance, attentionInduction,
+	attentionUniformDistance, attentionFrobenius,
+	attentionSink, attentionSinkMax, attentionNullMass, attentionDiagonal, // attention_place.go
+	attentionPrevious, attentionDistance, attentionInduction,
 	attentionSigma1, attentionSigma2, attentionGap, attentionEigenGap, attentionStableRank, // attention_sigma.go
 	overlapMax,                                               // overlap.go
 	weightsK90, weightsSigma1, weightsTrace, weightsVariance, // weights.go

@@ -6,7 +6,6 @@ import (
 	"hash/fnv"
 	"math"
 	"math/rand/v2"
-	"runtime"
 	"sync/atomic"
 
 	"github.com/eigenhead/eigenhead/attention"
@@ -221,13 +220,13 @@ func largestIPR(r *rand.Rand, sh shape) (float64, bool) {
 	return largest, true
 }
 
-// simulatedMemory is the bytes of A's blocks that one draw keeps.
-const simulatedMemory = 256 << 20
+// simulatedMemory is the bytes of A's blocks that all running draws keep.
+const simulatedMemory = 512 << 20
 
 // newDraw makes the subject of one simulated head.
 func newDraw(ctx context.Context, p head.Pair, conv attention.Convention) *Subject {
 	l := &head.Layer{Pairs: []head.Pair{p}, KVHeads: 1, KVIDs: []int{0}}
-	o := &Options{Convention: conv, Memory: simulatedMemory * int64(runtime.GOMAXPROCS(0)), simulated: true, sigmas: true}
+	o := &Options{Convention: conv, Memory: simulatedMemory, simulated: true, sigmas: true}
 	return &Subject{Layer: l, run: newRun(ctx, l, o)}
 }
 

@@ -183,6 +183,9 @@ func (r *layerRun) compute(m *Measure, s *Subject) (Value, error) {
 // compare sets the null and, where it has a spread, z.
 func (v *Value) compare(m *Measure, s *Subject) {
 	n, err := m.Null(s)
+	if err == nil && !finite(n.Mean, n.SD, n.Error) {
+		err = omit("the null leaves the float64 range")
+	}
 	if err != nil {
 		v.NoNull = err.Error()
 		return
@@ -201,10 +204,14 @@ func (v *Value) compare(m *Measure, s *Subject) {
 	}
 }
 
+func finite(x ...float64) bool {
+	return !slices.ContainsFunc(x, func(v float64) bool { return math.IsNaN(v) || math.IsInf(v, 0) })
+}
+
 // finish adds what a head's result holds beside measures.
 func (w *row) finish(r *layerRun, index int) {
 	s := &Subject{Layer: r.layer, Index: index, run: r}
-	if s.pair().T() == 0 || r.ctx.Err() != nil {
+	if s.pair().T() == 0 || s.pair().Dim() == 0 || r.ctx.Err() != nil {
 		return
 	}
 	if r.wants("energy.") || r.wants("channel.") {
