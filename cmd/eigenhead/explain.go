@@ -1,0 +1,100 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/eigenhead/eigenhead/finding"
+	"github.com/eigenhead/eigenhead/measure"
+)
+
+// explainCmd prints the documentation of one measure or finding.
+type explainCmd struct {
+	Name string `arg:"" optional:"" help:"Measure, such as key.incoherence, or finding, such as sink-head. Default: list them all."`
+}
+
+// Help is the long help, with examples that work as they stand.
+func (explainCmd) Help() string {
+	return `Examples:
+  eigenhead explain
+  eigenhead explain key.incoherence
+  eigenhead explain sink-head`
+}
+
+// Run prints the entry, or one line for each where no name is given.
+func (c *explainCmd) Run(e *env) error {
+	if c.Name == "" {
+		return listAll(e.stdout)
+	}
+	if rule := finding.Lookup(c.Name); rule != nil {
+		return explainRule(e, rule)
+	}
+	m, err := measure.Lookup(c.Name)
+	if err != nil {
+		return err
+	}
+	return explainMeasure(e, m)
+}
+
+func listAll(w io.Writer) error {
+	fmt.Fprintln(w, "measures")
+	for _, m := range measure.All {
+		fmt.Fprintf(w, "  %-26s %s\n", m.Name, m.Doc.Summary)
+	}
+	fmt.Fprintln(w, "\nfindings")
+	for _, r := range finding.All {
+		fmt.Fprintf(w, "  %-26s %s\n", r.Code, r.Doc.Summary)
+	}
+	return nil
+}
+
+func explainMeasure(e *env, m *measure.Measure) error {
+	per := map[measure.Per]string{measure.PerHead: "query head", measure.PerKVHead: "KV head", measure.PerLayer: "layer"}[m.Per]
+	null := m.Doc.Null
+	if m.NoNull != "" {
+		null = strings.TrimSpace(null + " None: " + m.NoNull)
+	}
+	return entry(e, m.Name+" - one number per "+per, [][2]string{
+		{"what", m.Doc.Summary}, {"formula", m.Doc.Formula}, {"unit", m.Unit}, {"range", m.Doc.Range},
+		{"null", null}, {"meaning", m.Doc.Meaning}, {"source", m.Source},
+	})
+}
+
+func explainRule(e *env, r *finding.Rule) error {
+	return entry(e, r.Code+" - finding, "+string(r.Severity), [][2]string{
+		{"what", r.Doc.Summary}, {"means", r.Doc.Means}, {"do", r.Doc.Do}, {"thresholds", "eigenhead rules prints them with their sources"},
+	})
+}
+
+// entry prints a title and labelled paragraphs, wrapped to the terminal.
+func entry(e *env, title string, rows [][2]string) error {
+	fmt.Fprintln(e.stdout, title)
+	for _, row := range rows {
+		if row[1] == "" {
+			continue
+		}
+		label := fmt.Sprintf("  %-11s", row[0])
+		for _, line := range wrap(row[1], min(e.term.width, 100)-len(label)) {
+			fmt.Fprintln(e.stdout, label+line)
+			label = strings.Repeat(" ", len(label))
+		}
+	}
+	return nil
+}
+
+// wrap breaks text at spaces into lines of at most width characters, and keeps
+// the line breaks that it has.
+func wrap(text string, width int) (lines []string) {
+	for paragraph := range strings.SplitSeq(text, "\n") {
+		line := ""
+		for _, word := range strings.Fields(paragraph) {
+			if line != "" && len([]rune(line))+1+len([]rune(word)) > width {
+				lines, line = append(lines, line), ""
+			}
+			line = strings.TrimSpace(line + " " + word)
+		}
+		lines = append(lines, line)
+	}
+	return lines
+}
