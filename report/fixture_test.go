@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"strings"
+	"sync"
 
 	"github.com/eigenhead/eigenhead/finding"
 	"github.com/eigenhead/eigenhead/head"
@@ -142,14 +143,14 @@ func (s *sampler) layer(l int) map[string]measure.Value {
 		"residual.token_residual": alone(0.9), "residual.massive": alone(math.Pow(10, 1+3*s.rng.Float64()))}
 }
 
-// shapes are the reports that every writer must be good at.
-func shapes() map[string]*Report {
+// shapes are the reports that every writer must be good at; tests do not change them.
+var shapes = sync.OnceValue(func() map[string]*Report {
 	list := map[string]*Report{}
 	for _, s := range [][4]int{{3, 3, 3, 11}, {30, 9, 3, 512}, {48, 64, 8, 4096}} {
 		list[fmt.Sprintf("%dx%d", s[0], s[1])] = sample(s[0], s[1], s[2], s[3])
 	}
 	return list
-}
+})
 
 // ill is a report with findings of every severity, one of them without a measure.
 func ill() *Report {

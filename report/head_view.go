@@ -1,6 +1,9 @@
 package report
 
-import "github.com/eigenhead/eigenhead/head"
+import (
+	"github.com/eigenhead/eigenhead/head"
+	"github.com/eigenhead/eigenhead/measure"
+)
 
 // HeadView is what the command head shows of one head: its leading channels over
 // the tokens, E = Σ_c σ_c u_c v_cᵀ.
@@ -15,6 +18,10 @@ type HeadView struct {
 	Ranks      []ConventionRank
 	Channels   []HeadChannel
 	Frobenius  float64 // ‖E‖_F, of which shares are taken
+
+	Sigma     []float64                // whole spectrum, to be drawn; nil: not drawn
+	NullSigma []float64                // that of a Gaussian head of the same ‖E‖_F; nil: none
+	Measures  map[string]measure.Value // of the head and its KV head, to be listed; nil: none
 }
 
 // ConventionRank is the rank of E in one convention of the energy field.

@@ -155,21 +155,28 @@ func (s *screen) notable(f notable, rest []notable) {
 	if f.value == nil {
 		return
 	}
+	s.measure(f.measure, f.value, s.width >= tableWidth, 2)
+}
+
+// measure writes one number beside its null: in columns, or as a sentence where
+// there is no room for them.
+func (s *screen) measure(name string, v *measure.Value, columns bool, indent int) {
 	null, difference, z := "none", "–", "–"
-	if n := f.value.Null; n != nil {
-		null, difference = num(n.Mean), signed(f.value.Value-n.Mean)
+	if n := v.Null; n != nil {
+		null, difference = num(n.Mean), signed(v.Value-n.Mean)
 		if n.SD > 0 {
 			null += " ± " + num(n.SD)
 		}
 	}
-	if f.value.Z != nil {
-		z = signed(*f.value.Z)
+	if v.Z != nil {
+		z = signed(*v.Z)
 	}
-	if s.width >= tableWidth {
-		s.line(s.paint(dim, left("  "+f.measure, nameWidth)) + row(num(f.value.Value), null, difference, z))
+	space := strings.Repeat(" ", indent)
+	if columns {
+		s.line(s.paint(dim, left(space+name, nameWidth)) + row(num(v.Value), null, difference, z))
 		return
 	}
-	s.labeled(plain, "  ", fmt.Sprintf("%s %s, null %s, difference %s, z %s", f.measure, num(f.value.Value), null, difference, z))
+	s.labeled(plain, space, fmt.Sprintf("%s %s, null %s, difference %s, z %s", name, num(v.Value), null, difference, z))
 }
 
 // others names further places as far as the width allows; where there is room for

@@ -47,7 +47,7 @@ func (s *screen) paint(st style, text string) string {
 
 // line writes one line that the caller has fitted to the width.
 func (s *screen) line(text string) {
-	s.WriteString(strings.TrimRight(text, " ") + "\n")
+	s.WriteString(strings.TrimRight(strings.ReplaceAll(text, "\u00a0", " "), " ") + "\n")
 	s.lines++
 }
 
@@ -63,12 +63,12 @@ func (s *screen) labeled(st style, label, text string) {
 	}
 }
 
-// wrapText breaks text into lines of at most width columns; a word that is longer
-// is cut.
+// wrapText breaks text into lines of at most width columns, at blanks but not at
+// no-break spaces; a word that is longer than a line is cut.
 func wrapText(text string, width int) []string {
 	var lines []string
 	line := ""
-	for _, word := range strings.Fields(text) {
+	for _, word := range strings.FieldsFunc(text, func(r rune) bool { return r == ' ' || r == '\n' || r == '\t' }) {
 		for cells.StringWidth(word) > width {
 			if line != "" {
 				lines = append(lines, line)
