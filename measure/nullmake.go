@@ -22,26 +22,12 @@ func DefaultTableSpec() *TableSpec {
 
 // MakeNullTable simulates the grid and returns the file that package measure
 // embeds. The result depends on the grid and the number of draws only, not on the
-// number of cores. report is told of every finished node. It is what
+// number of cores; across kernels of linalg, numbers agree to rounding. report is told of every finished node. It is what
 // tools/nulltable runs.
 // Errors: ctx's.
 func MakeNullTable(ctx context.Context, spec *TableSpec, report func(what string, done, total int)) ([]byte, error) {
-	t := &nullTable{tableHeader: tableHeader{Format: tableFormat, T: spec.T, Dim: spec.Dim, S: lowNodes,
-		Attention: attentionNames, Factors: factorNames}}
-	for _, m := range masksOf {
-		t.Masks = append(t.Masks, m.String())
-	}
-	draws := spec.Draws
-	if draws == nil {
-		draws = drawsFor
-	}
-	for _, T := range spec.T {
-		t.Draws = append(t.Draws, draws(T))
-	}
-	cells := len(t.T) * len(t.Dim)
-	t.attention = make([]float32, 2*cells*len(t.Masks)*len(t.Attention)*len(t.S))
-	t.factors = make([]float32, 2*cells*len(t.Factors))
-	done, total := 0, cells*(len(t.Masks)+1)
+	t, draws := newNullTable(spec), spec.draws()
+	done, total := 0, len(t.T)*len(t.Dim)*(len(t.Masks)+1)
 	step := func(what string, T, d int) {
 		done++
 		report(fmt.Sprintf("%s T=%d d=%d", what, T, d), done, total)
@@ -66,6 +52,29 @@ func MakeNullTable(ctx context.Context, spec *TableSpec, report func(what string
 	}
 	t.smoothSpreads()
 	return t.encode()
+}
+
+func (s *TableSpec) draws() func(T int) int {
+	if s.Draws != nil {
+		return s.Draws
+	}
+	return drawsFor
+}
+
+// newNullTable returns a table of zeros with its header.
+func newNullTable(spec *TableSpec) *nullTable {
+	t := &nullTable{tableHeader: tableHeader{Format: tableFormat, T: spec.T, Dim: spec.Dim, S: lowNodes,
+		Attention: attentionNames, Factors: factorNames}}
+	for _, m := range masksOf {
+		t.Masks = append(t.Masks, m.String())
+	}
+	for _, T := range spec.T {
+		t.Draws = append(t.Draws, spec.draws()(T))
+	}
+	cells := len(t.T) * len(t.Dim)
+	t.attention = make([]float32, 2*cells*len(t.Masks)*len(t.Attention)*len(t.S))
+	t.factors = make([]float32, 2*cells*len(t.Factors))
+	return t
 }
 
 // smoothSpreads averages the logarithm of every spread over its neighbors in T and
