@@ -23,7 +23,7 @@ func (s *source) facts(layer int) layerFacts {
 		return layerFacts{scale, mask, softcap}
 	}
 	b := s.model.Blocks[layer]
-	return layerFacts{scale: b.Scale, mask: b.Mask}
+	return layerFacts{scale: b.Scale, mask: b.Mask, softcap: b.Softcap}
 }
 
 // heads returns the number of query heads of a layer that are handed over.

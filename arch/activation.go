@@ -11,20 +11,21 @@ type Activation int
 
 // The activations of the supported families.
 const (
-	SiLU     Activation = iota // x·σ(x)
-	GELU                       // x·Φ(x), with erf
-	GELUTanh                   // its tanh approximation
-	ReLU                       // max(x, 0)
+	SiLU          Activation = iota // x·σ(x)
+	GELU                            // x·Φ(x), with erf
+	GELUTanh                        // its tanh approximation
+	ReLU                            // max(x, 0)
+	ClampedSwiGLU                   // (clamp(up, ±7) + 1)·g·σ(1.702·g), g = min(gate, 7)
 )
 
 // String returns the usual name.
 func (a Activation) String() string {
-	return [...]string{"silu", "gelu", "gelu (tanh)", "relu"}[a]
+	return [...]string{"silu", "gelu", "gelu (tanh)", "relu", "clamped swiglu"}[a]
 }
 
 // activations are the names that transformers gives them.
 var activations = map[string]Activation{
-	"silu": SiLU, "swish": SiLU, "gelu": GELU, "gelu_new": GELUTanh, "gelu_pytorch_tanh": GELUTanh, "relu": ReLU,
+	"silu": SiLU, "swish": SiLU, "gelu": GELU, "gelu_fast": GELUTanh, "gelu_new": GELUTanh, "gelu_pytorch_tanh": GELUTanh, "relu": ReLU,
 }
 
 // activation reads the name of an activation, or the reference implementation's default.

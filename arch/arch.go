@@ -26,7 +26,7 @@ type family struct {
 	GGUF       string   // general.architecture
 	Config     func(m *Model, s *settings)
 	Metadata   func(m *Model, s *settings)
-	Tensors    func(m *Model, f *finder, tied tying)
+	Names      func(m *Model) naming
 }
 
 // families is every family that can be opened.
@@ -122,7 +122,7 @@ func openGGUF(c *checkpoint.Checkpoint) (*Model, error) {
 // assemble finds the tensors once the configuration is read.
 func assemble(c *checkpoint.Checkpoint, m *Model, fam *family, tied tying, source string) (*Model, error) {
 	f := newFinder(c, source)
-	fam.Tensors(m, f, tied)
+	build(m, f, fam.Names(m), tied)
 	if f.err != nil {
 		return nil, f.err
 	}

@@ -84,6 +84,9 @@ func (f *finder) bias(name, why string, n int, wanted bool, key string) *Vector 
 		f.err = &xerr.Unsupported{File: f.c.Path, What: "tensor " + quote(name), Found: "present",
 			Want: fmt.Sprintf("none, as %s of %s is false", key, f.source),
 			Hint: "set the key to true if the model was trained with biases"}
+		if key == "" {
+			f.err = &xerr.Unsupported{File: f.c.Path, What: "tensor " + quote(name), Found: "present", Want: "none in this family"}
+		}
 	}
 	return nil
 }
@@ -106,15 +109,16 @@ const (
 func (f *finder) head(m *Model, name, why string, tied tying) {
 	m.Tied = tied == tieAlways || tied == tieIfAbsent && !f.has(name)
 	if !m.Tied {
-		m.Head = f.matrix(name, why, m.Vocab, m.Width)
+		head := f.matrix(name, why, m.Vocab, m.Embedding.In)
+		m.Head = &head
 		return
 	}
-	m.Head = m.Embedding
+	m.Head = &m.Embedding
 	if f.err != nil || !f.has(name) {
 		return
 	}
 	params := f.params
-	copied := f.matrix(name, why, m.Vocab, m.Width)
+	copied := f.matrix(name, why, m.Vocab, m.Embedding.In)
 	f.params = params // a copy adds no parameter
 	if f.err != nil {
 		return
@@ -196,4 +200,13 @@ func (f *finder) linear(name, why string, out, in int, transposed bool) Weight {
 		return f.matrix(name, why, out, in)
 	}
 	return Weight{Out: out, In: in, c: f.c, tensor: f.tensor(name, why, in, out), transposed: true}
+}
+
+// withPrefix returns the prefix under which the first name is found, preferring
+// the first of the list.
+func (f *finder) withPrefix(name string, prefixes ...string) string {
+	if i := slices.IndexFunc(prefixes, func(p string) bool { return f.has(p + name) }); i >= 0 {
+		return prefixes[i]
+	}
+	return prefixes[0]
 }

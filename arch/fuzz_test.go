@@ -52,7 +52,7 @@ func FuzzConfig(f *testing.F) {
 			}
 		}
 		if m.Rope != nil {
-			if _, err := m.Rope.Frequencies(); err != nil {
+			if _, err := m.Rope.Frequencies(9); err != nil {
 				t.Fatal(err)
 			}
 		}

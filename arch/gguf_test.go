@@ -25,7 +25,8 @@ func TestMetadataKeys(t *testing.T) {
 		{"llama.attention.value_length", uint32(4), []string{`"llama.attention.value_length"`}},
 		{"llama.attention.value_length", absent, []string{`"llama.attention.value_length"`}}, // llama.cpp: width / heads
 		{"llama.expert_count", uint32(8), []string{"experts"}},
-		{"llama.rope.scaling.type", "yarn", []string{`"llama.rope.scaling.type"`, "yarn"}},
+		{"llama.rope.scaling.type", "yarn", []string{`"llama.rope.scaling.original_context_length"`, "missing"}},
+		{"llama.rope.scaling.type", "ntk", []string{`"llama.rope.scaling.type"`, "ntk"}},
 		{"llama.rope.scaling.attn_factor", float32(1.2), []string{`"llama.rope.scaling.attn_factor"`}},
 		{"llama.attention.causal", false, []string{`"llama.attention.causal"`}},
 		{"llama.logit_scale", float32(0.5), []string{`"llama.logit_scale"`}},
@@ -64,7 +65,7 @@ func TestMetadataRope(t *testing.T) {
 	s := archtest.Small
 	g := archtest.LlamaGGUF(archtest.Llama(1, s), s)
 	g.KV["llama.rope.freq_base"] = float32(500)
-	plain, err := mustOpen(t, g).Rope.Frequencies()
+	plain, err := mustOpen(t, g).Rope.Frequencies(9)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -76,7 +77,7 @@ func TestMetadataRope(t *testing.T) {
 	g.KV["llama.rope.scaling.type"], g.KV["llama.rope.scaling.factor"] = "linear", float32(4)
 	g.Tensors["rope_freqs.weight"] = archtest.Tensor{Shape: []int{3}, Data: []float32{1, 2, 8}}
 	m := mustOpen(t, g)
-	scaled, err := m.Rope.Frequencies()
+	scaled, err := m.Rope.Frequencies(9)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -86,7 +87,7 @@ func TestMetadataRope(t *testing.T) {
 		}
 	}
 	g.Tensors["rope_freqs.weight"] = archtest.Tensor{Shape: []int{3}, Data: []float32{1, 0, 8}}
-	_, err = mustOpen(t, g).Rope.Frequencies()
+	_, err = mustOpen(t, g).Rope.Frequencies(9)
 	refused(t, err, "rope_freqs.weight", "above 0")
 }
 

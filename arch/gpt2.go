@@ -3,8 +3,6 @@ package arch
 import (
 	"fmt"
 	"math"
-
-	"github.com/eigenhead/eigenhead/head"
 )
 
 // gpt2 is GPT-2: layer norms with biases, learned positions, one fused q, k, v
@@ -17,7 +15,7 @@ var gpt2 = &family{
 	GGUF:       "gpt2",
 	Config:     gpt2Config,
 	Metadata:   gpt2Metadata,
-	Tensors:    gpt2Tensors,
+	Names:      gpt2Names,
 }
 
 // gpt2Config reads a config.json.
@@ -43,10 +41,13 @@ func gpt2Config(m *Model, s *settings) {
 	m.NormEps = s.positiveOr("layer_norm_epsilon", 1e-5, source)
 	m.Tied = s.flagOr("tie_word_embeddings", true, source)
 	scaled := s.flagOr("scale_attn_weights", true, source)
-	m.modelScaleByLayer = s.flagOr("scale_attn_by_inverse_layer_idx", false, source)
+	byLayer := s.flagOr("scale_attn_by_inverse_layer_idx", false, source)
 	finishGPT2(m, s, "n_embd", "n_head")
 	if !scaled {
 		m.Scale = 1
+	}
+	if byLayer {
+		m.plan.scale = func(l int) float64 { return m.Scale / float64(l+1) }
 	}
 }
 
@@ -74,6 +75,7 @@ func gpt2Metadata(m *Model, s *settings) {
 // finishGPT2 fills in what follows from the configuration, and checks it.
 func finishGPT2(m *Model, s *settings, width, heads string) {
 	m.Position, m.Norm, m.KVHeads = "learned", "layer", m.Heads
+	m.plan.qkvBias.has, m.plan.outBias.has, m.plan.mlpBias.has = true, true, true
 	if s.err != nil {
 		return
 	}
@@ -85,68 +87,20 @@ func finishGPT2(m *Model, s *settings, width, heads string) {
 	m.Scale = 1 / math.Sqrt(float64(m.HeadDim))
 }
 
-// gpt2Names are the names of one naming; %d is the layer.
-type gpt2Names struct {
-	embedding, positions, finalNorm, head string
-	layer                                 string
-	attnNorm, qkv, out                    string
-	ffnNorm, up, down                     string
-	conv1D                                bool   // weights are stored [in, out]
-	width, ffn, context                   string // words of the configuration
-}
-
-func hfGPT2(prefix string) gpt2Names {
-	return gpt2Names{
-		embedding: prefix + "wte.weight", positions: prefix + "wpe.weight", finalNorm: prefix + "ln_f", head: "lm_head.weight",
-		layer: prefix + "h.%d.", attnNorm: "ln_1", qkv: "attn.c_attn", out: "attn.c_proj",
-		ffnNorm: "ln_2", up: "mlp.c_fc", down: "mlp.c_proj",
-		conv1D: true, width: "n_embd", ffn: "n_inner", context: "n_positions",
-	}
-}
-
-var ggufGPT2 = gpt2Names{
-	embedding: "token_embd.weight", positions: "position_embd.weight", finalNorm: "output_norm", head: "output.weight",
-	layer: "blk.%d.", attnNorm: "attn_norm", qkv: "attn_qkv", out: "attn_output",
-	ffnNorm: "ffn_norm", up: "ffn_up", down: "ffn_down",
-	width: "embedding_length", ffn: "feed_forward_length", context: "context_length",
-}
-
-// gpt2Tensors finds the weights under any of the three namings.
-func gpt2Tensors(m *Model, f *finder, tied tying) {
-	n := ggufGPT2
+// gpt2Names gives the names in either format.
+func gpt2Names(m *Model) naming {
 	if m.GGUF {
-		ggufVocab(m, f)
-	} else {
-		n = hfGPT2(f.withPrefix("wte.weight", "transformer.", ""))
-		f.ignore = []string{".attn.bias", ".attn.masked_bias"} // causal masks, saved as buffers
+		n := ggufNames().fused("attn_qkv").plain()
+		n.positions = "position_embd"
+		return n
 	}
-	norm := func(name string) Norm {
-		gain := f.vector(name+".weight", n.width, m.Width)
-		bias := f.vector(name+".bias", n.width, m.Width)
-		return Norm{Gain: gain, Bias: &bias}
+	return naming{
+		prefixes: []string{"transformer.", ""},
+		layer:    "h.%d.", conv1D: true,
+		words:     words{"vocab_size", "n_embd", "n_inner", "n_positions", "n_head", "n_head", "head_dim"},
+		ignore:    []string{".attn.bias", ".attn.masked_bias"}, // causal masks, saved as buffers
+		embedding: "wte", positions: "wpe", finalNorm: "ln_f", head: "lm_head",
+		attnNorm: "ln_1", qkv: "attn.c_attn", out: "attn.c_proj",
+		ffnNorm: "ln_2", up: "mlp.c_fc", down: "mlp.c_proj",
 	}
-	linear := func(name, why string, out, in int) Linear {
-		weight := f.linear(name+".weight", why, out, in, n.conv1D)
-		bias := f.vector(name+".bias", why, out)
-		return Linear{Weight: weight, Bias: &bias}
-	}
-	m.Embedding = f.matrix(n.embedding, "vocab_size × "+n.width, m.Vocab, m.Width)
-	positions := f.matrix(n.positions, n.context+" × "+n.width, m.Context, m.Width)
-	m.Positions = &positions
-	m.FinalNorm = norm(n.finalNorm)
-	for l := 0; l < m.Layers && f.err == nil; l++ {
-		at := fmt.Sprintf(n.layer, l)
-		b := Block{Scale: m.Scale, Mask: head.Causal}
-		if m.modelScaleByLayer {
-			b.Scale /= float64(l + 1)
-		}
-		b.AttnNorm = norm(at + n.attnNorm)
-		b.QKV = []Linear{linear(at+n.qkv, "3 × "+n.width, 3*m.Width, m.Width)}
-		b.Out = linear(at+n.out, n.width, m.Width, m.Width)
-		b.FFNNorm = norm(at + n.ffnNorm)
-		b.Up = linear(at+n.up, n.ffn, m.FFN, m.Width)
-		b.Down = linear(at+n.down, n.ffn, m.Width, m.FFN)
-		m.Blocks = append(m.Blocks, b)
-	}
-	f.head(m, n.head, "vocab_size × "+n.width, tied)
 }

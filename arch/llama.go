@@ -18,7 +18,7 @@ var llama = &family{
 	GGUF:       "llama",
 	Config:     llamaConfig,
 	Metadata:   llamaMetadata,
-	Tensors:    llamaTensors,
+	Names:      llamaNaming,
 }
 
 // llamaConfig reads a config.json.
@@ -33,16 +33,27 @@ func llamaConfig(m *Model, s *settings) {
 	m.NormEps = s.positiveOr("rms_norm_eps", 1e-6, source)
 	m.KVHeads = kvHeads(m, s, absentKV, source)
 	m.HeadDim = headDim(m, s)
-	m.Rope = ropeConfig(s, m.HeadDim, 10000, source)
+	m.Rope = ropeConfig(s, wholeRope(m, 10000, source))
 	m.Tied = s.flagOr("tie_word_embeddings", false, source)
 	if mistral {
 		mistralWindow(m, s)
 	} else {
-		m.attnBias = s.flagOr("attention_bias", false, source)
-		m.mlpBias = s.flagOr("mlp_bias", false, source)
+		attentionBias(m, s, source)
+		m.plan.mlpBias = biasRule{s.flagOr("mlp_bias", false, source), "mlp_bias"}
 	}
 	allFull(s)
 	finishRMS(m, s)
+}
+
+// attentionBias reads the key that gives all four projections a bias.
+func attentionBias(m *Model, s *settings, source string) {
+	m.plan.qkvBias = biasRule{s.flagOr("attention_bias", false, source), "attention_bias"}
+	m.plan.outBias = m.plan.qkvBias
+}
+
+// wholeRope is RoPE over all of a head, with the base in rope_theta.
+func wholeRope(m *Model, base float64, source string) ropeSpec {
+	return ropeSpec{head: m.HeadDim, partial: 1, base: base, key: "rope_theta", source: source, context: m.Context}
 }
 
 // rmsShape reads the sizes that the Llama-like families share; none has a default.
@@ -104,9 +115,9 @@ func mistralWindow(m *Model, s *settings) {
 	default:
 		window = s.count("sliding_window", maxContext)
 	}
-	m.windows = make([]head.Mask, m.Layers)
-	for l := range m.windows {
-		m.windows[l] = head.Mask{Kind: head.MaskWindow, Window: window}
+	m.plan.masks = make([]head.Mask, m.Layers)
+	for l := range m.plan.masks {
+		m.plan.masks[l] = head.Mask{Kind: head.MaskWindow, Window: window}
 	}
 }
 
@@ -159,13 +170,19 @@ func rmsMetadata(m *Model, s *settings) {
 		s.refuse("attention.value_length", fmt.Sprintf("%d, the length of keys", m.HeadDim), "values of another length than keys are not supported in this family")
 	}
 	m.Rope = ropeMetadata(s, m.HeadDim)
+	if m.Rope.Dim != m.HeadDim && s.err == nil {
+		s.refuse("rope.dimension_count", fmt.Sprintf("%d, the head dimension", m.HeadDim), "rotary embeddings over a part of the head are not supported in this family")
+	}
 }
 
-// llamaTensors finds the weights under either naming.
-func llamaTensors(m *Model, f *finder, tied tying) {
-	if m.GGUF {
-		rmsTensorsGGUF(m, f, tied, true)
-		return
+// llamaNaming gives the names in either format. llama.cpp stores rows of q and k
+// for its own RoPE in this family.
+func llamaNaming(m *Model) naming {
+	if !m.GGUF {
+		return llamaNames()
 	}
-	rmsTensors(m, f, tied)
+	m.plan.qOrder, m.plan.kOrder = deinterleaved(m.HeadDim), deinterleaved(m.HeadDim)
+	n := ggufNames()
+	n.ropeTable = "rope_freqs"
+	return n
 }

@@ -7,7 +7,13 @@ import (
 )
 
 // Model is what a checkpoint says that it is: its shape, its conventions and
-// where each weight lies. No weight is in memory.
+// where each weight lies. No weight is in memory. Forward computes
+//
+//	x ← EmbeddingNorm(EmbeddingIn·(EmbeddingScale·embedding) + position + token type)
+//	x ← Block(x), for each block
+//	logits = cap(Head·HeadIn·FinalNorm(x) + HeadBias)
+//
+// without the parts that a model does not have.
 type Model struct {
 	Path   string // of the checkpoint, as it was given
 	Name   string
@@ -19,15 +25,15 @@ type Model struct {
 	KVHeads int // key and value heads of a layer
 	HeadDim int // of q, k and v
 	Width   int // of the residual stream
-	FFN     int // hidden width of the MLP
+	FFN     int // hidden width of the MLP, or of one expert
 	Vocab   int
 	Context int // longest trained context; a hard limit where positions are learned
 
-	Position   string // "rope" or "learned"
-	Rope       *Rope  // nil unless Position is "rope"
+	Position   string // "rope", "learned", "alibi", or "none"
+	Rope       *Rope  // of most layers (Block.Rope); nil: no layer turns
 	Norm       string // "rms" or "layer"
 	NormEps    float64
-	QKNorm     bool       // q and k pass an RMS norm per head before RoPE
+	QKNorm     bool       // q and k pass a norm before RoPE
 	Activation Activation // of the MLP
 	Scale      float64    // factor on q·k, before any factor of a single layer (Block.Scale)
 	Tied       bool       // the output head is the embedding
@@ -36,43 +42,108 @@ type Model struct {
 	Defaults   []string // what the file leaves out and the reference implementation fills in
 	Warnings   []string // what the user should know about the file
 
-	Embedding Weight  // [vocab, d_model]
-	Positions *Weight // [positions, d_model] where they are learned
-	Blocks    []Block
-	FinalNorm Norm
-	Head      Weight // [vocab, d_model]; the embedding if Tied
+	Embedding      Weight  // [vocab, width], or of its own width before EmbeddingIn
+	EmbeddingScale float64 // factor on embeddings; 1: none
+	EmbeddingIn    *Linear // nil: none
+	Positions      *Weight // [positions, width] where they are learned
+	FirstPosition  int     // row of Positions that the first token takes
+	TokenTypes     *Weight // row 0 is added to every token; nil: none
+	EmbeddingNorm  *Norm   // nil: none
+	Blocks         []Block
+	FinalNorm      *Norm   // nil: none
+	HeadIn         *Linear // before the output head; nil: none
+	Head           *Weight // [vocab, width]; the embedding if Tied; nil: an encoder, without logits
+	HeadBias       *Vector // nil: none
+	LogitSoftcap   float64 // cap·tanh(logit/cap); 0: none
 
-	modelScaleByLayer bool // GPT-2's scale_attn_by_inverse_layer_idx
-	attnBias, mlpBias bool
-	windows           []head.Mask // by layer; nil: causal everywhere
+	plan plan
 }
 
-// Block is one transformer layer, in the order in which it computes:
+// Block is one transformer layer, in the order in which it computes. A norm that
+// is nil changes nothing:
 //
-//	x ← x + Out·attention(QKV·AttnNorm(x))
-//	x ← x + Down·f(FFNNorm(x)),  f = act(Gate·) ⊙ Up·, or act(Up·) without Gate
+//	a = AttnWriteNorm(Out·attention(QKV·AttnNorm(x)))
+//	y = AttnAddNorm(x + a)
+//	f = FFNWriteNorm(MLP(FFNNorm(y)))     Parallel: MLP(FFNNorm(x))
+//	x ← FFNAddNorm(y + f)
+//
+// The MLP is Down·(act(Gate·) ⊙ Up·), Down·act(Up·) without Gate, or Experts.
 type Block struct {
-	AttnNorm     Norm
-	QKV          []Linear // stacked: all query heads, then all key heads, then all value heads
-	QNorm, KNorm *Vector  // [head_dim], nil unless Model.QKNorm
-	Out          Linear
-	FFNNorm      Norm
+	AttnNorm      *Norm
+	QKV           []Linear // stacked: all query heads, then all key heads, then all value heads
+	QNorm, KNorm  *Norm    // before RoPE
+	Rope          *Rope    // nil: q and k do not turn
+	Scale         float64
+	Softcap       float64 // cap·tanh(score/cap); 0: none
+	Mask          head.Mask
+	Sinks         *Vector   // [heads] logits of a key that has no value; nil: none
+	Slopes        []float64 // ALiBi by head: −slope·(i−j) is added to scores; nil: none
+	Out           Linear
+	AttnWriteNorm *Norm
+	AttnAddNorm   *Norm
+
+	Parallel     bool
+	FFNNorm      *Norm
 	Gate         *Linear // nil: the MLP has no gate
 	Up, Down     Linear
-	Scale        float64
-	Mask         head.Mask
+	Experts      *Experts // nil: one MLP, else Gate, Up and Down are empty
+	FFNWriteNorm *Norm
+	FFNAddNorm   *Norm
 }
 
-// Norm is a normalization with its gain and, for layer norms, its bias.
+// Experts is a mixture of MLPs: of the softmax of Router's outputs each token
+// takes the Active largest, and adds their MLPs with those weights.
+type Experts struct {
+	Router    Linear
+	Active    int
+	Normalize bool     // the weights of the active experts are divided by their sum
+	Gate      []Linear // by expert
+	Up, Down  []Linear
+}
+
+// Norm is a normalization with its gain and bias. It runs over Width values at a
+// time: the whole row, or one head of it.
 type Norm struct {
-	Gain Vector
-	Bias *Vector // nil for RMS norms
+	RMS   bool // root mean square; else mean and variance
+	Eps   float64
+	Width int
+	Gain  Vector  // of Width values, or one for each value of the row
+	Bias  *Vector // nil: none
 }
 
 // Linear is y = W x + b.
 type Linear struct {
 	Weight
 	Bias *Vector // nil: none
+}
+
+// plan is what a family's configuration decides about blocks, for the tensors to
+// follow.
+type plan struct {
+	qkvBias, outBias, mlpBias, headBias, routerBias biasRule
+
+	parallel  bool
+	plusOne   bool                // norms multiply by 1 + gain
+	masks     []head.Mask         // by layer; nil: causal everywhere
+	ropes     []*Rope             // by layer; nil: Model.Rope everywhere
+	scale     func(l int) float64 // by layer; nil: Model.Scale
+	softcap   float64             // on scores
+	slopes    []float64           // ALiBi, by head
+	embedding int                 // width of embeddings before EmbeddingIn; 0: Width
+	qkvOrder  rowOrder            // of a fused q, k, v projection; nil: stacked
+	qOrder    rowOrder            // of query rows; nil: as they are
+	kOrder    rowOrder            // of key rows
+	experts   int                 // number of experts; 0: one MLP
+	active    int                 // experts that a token takes
+	normalize bool                // Experts.Normalize
+	dense     func(l int) bool    // layers without experts; nil: none
+	denseFFN  int                 // hidden width of the MLP of those layers
+}
+
+// biasRule says whether linear maps have a bias, and which key says so.
+type biasRule struct {
+	has bool
+	key string // "" where the family says so
 }
 
 // Describe returns the model in words: pairs of a name and its value, in the
@@ -93,12 +164,16 @@ func (m *Model) Describe() [][2]string {
 		{"activation", m.Activation.String()},
 		{"scale", fmt.Sprintf("%.6g", m.Scale)},
 	}
-	if m.QKNorm {
-		d = append(d, [2]string{"qk norm", "rms per head"})
+	more := func(on bool, name, text string) {
+		if on {
+			d = append(d, [2]string{name, text})
+		}
 	}
-	if m.Tied {
-		d = append(d, [2]string{"output head", "tied to the embedding"})
-	}
+	more(m.QKNorm, "qk norm", m.Norm+" of q and k before the dot product")
+	more(m.plan.softcap > 0, "score softcap", fmt.Sprint(m.plan.softcap))
+	more(m.plan.experts > 0, "experts", fmt.Sprintf("%d of %d", m.plan.active, m.plan.experts))
+	more(m.Tied, "output head", "tied to the embedding")
+	more(m.Head == nil, "output head", "none")
 	return d
 }
 

@@ -16,7 +16,7 @@ var qwen3 = &family{
 	GGUF:       "qwen3",
 	Config:     qwen3Config,
 	Metadata:   qwen3Metadata,
-	Tensors:    qwen3Tensors,
+	Names:      func(m *Model) naming { return qwenNames(m).withQKNorm(m.GGUF) },
 }
 
 // qwen3Config reads a config.json.
@@ -28,17 +28,17 @@ func qwen3Config(m *Model, s *settings) {
 	m.NormEps = s.positiveOr("rms_norm_eps", 1e-6, source)
 	m.KVHeads = kvHeads(m, s, 32, source)
 	m.HeadDim = s.countOr("head_dim", maxHeadDim, 128, source)
-	m.Rope = ropeConfig(s, m.HeadDim, 10000, source)
+	m.Rope = ropeConfig(s, wholeRope(m, 10000, source))
 	m.Tied = s.flagOr("tie_word_embeddings", false, source)
-	m.attnBias = s.flagOr("attention_bias", false, source)
-	qwen3Windows(m, s, source)
+	attentionBias(m, s, source)
+	qwenWindows(m, s, source)
 	finishRMS(m, s)
 }
 
-// qwen3Windows reads which layers see a window of keys only: none unless
+// qwenWindows reads which layers see a window of keys only: none unless
 // use_sliding_window, then those that layer_types names or, without it, those
 // from max_window_layers on.
-func qwen3Windows(m *Model, s *settings, source string) {
+func qwenWindows(m *Model, s *settings, source string) {
 	kinds := s.words("layer_types")
 	on := s.flagOr("use_sliding_window", false, source)
 	if !on {
@@ -66,9 +66,9 @@ func qwen3Windows(m *Model, s *settings, source string) {
 	case on:
 		first = s.countOr("max_window_layers", maxContext, 28, source)
 	}
-	m.windows = make([]head.Mask, m.Layers)
-	for l := range m.windows {
-		m.windows[l] = head.Causal
+	m.plan.masks = make([]head.Mask, m.Layers)
+	for l := range m.plan.masks {
+		m.plan.masks[l] = head.Causal
 		sliding := l >= first
 		if len(kinds) > 0 {
 			sliding = kinds[l] == "sliding_attention"
@@ -78,7 +78,7 @@ func qwen3Windows(m *Model, s *settings, source string) {
 			}
 		}
 		if sliding {
-			m.windows[l] = mask
+			m.plan.masks[l] = mask
 		}
 	}
 }
@@ -90,11 +90,10 @@ func qwen3Metadata(m *Model, s *settings) {
 	finishRMS(m, s)
 }
 
-// qwen3Tensors finds the weights under either naming.
-func qwen3Tensors(m *Model, f *finder, tied tying) {
+// qwenNames gives Llama's names. llama.cpp keeps Hugging Face's order of rows.
+func qwenNames(m *Model) naming {
 	if m.GGUF {
-		rmsTensorsGGUF(m, f, tied, false)
-		return
+		return ggufNames()
 	}
-	rmsTensors(m, f, tied)
+	return llamaNames()
 }

@@ -18,9 +18,13 @@ type Weight struct {
 
 	c          *checkpoint.Checkpoint
 	tensor     *checkpoint.Tensor
-	transposed bool // stored [in, out], as GPT-2's Conv1D is
-	heads      int  // rows of this many heads are interleaved for llama.cpp's RoPE; 0: they are not
+	transposed bool     // stored [in, out], as GPT-2's Conv1D is
+	order      rowOrder // where the file's rows belong; nil: they are in order
+	first      int      // row of the tensor that is row 0
 }
+
+// rowOrder returns the row to which row i of the file belongs.
+type rowOrder func(i int) int
 
 // Name returns the tensor's name in the checkpoint.
 func (w Weight) Name() string { return w.tensor.Name }
@@ -49,7 +53,7 @@ func (w Weight) Load(dst linalg.Matrix32) error {
 	}
 	step := max(1, blockElements/max(1, cols))
 	return parBlocks(rows, step, func(from, to int) error {
-		if !w.transposed && w.heads == 0 {
+		if !w.transposed && w.order == nil {
 			return w.rows(dst.RowSlice(from, to), from)
 		}
 		block := linalg.New32(to-from, cols)
@@ -66,7 +70,7 @@ func (w Weight) place(dst, block linalg.Matrix32, from int) {
 	for i := range block.Rows {
 		row := block.Row(i)
 		if !w.transposed {
-			copy(dst.Row(deinterleave(from+i, w.Out, w.heads)), row)
+			copy(dst.Row(w.order(from+i)), row)
 			continue
 		}
 		for o, v := range row {
@@ -78,7 +82,7 @@ func (w Weight) place(dst, block linalg.Matrix32, from int) {
 // LoadRows fills dst with rows [from, from+dst.Rows) of a weight that the file
 // holds in this order, such as an embedding. Errors as Load.
 func (w Weight) LoadRows(dst linalg.Matrix32, from int) error {
-	if w.transposed || w.heads != 0 || dst.Cols != w.In || from < 0 || from+dst.Rows > w.Out {
+	if w.transposed || w.order != nil || dst.Cols != w.In || from < 0 || from+dst.Rows > w.Out {
 		panic(fmt.Sprintf("arch: LoadRows of %s from %d into [%d %d], want rows of [%d %d] in file order",
 			w.Name(), from, dst.Rows, dst.Cols, w.Out, w.In))
 	}
@@ -89,15 +93,37 @@ func (w Weight) LoadRows(dst linalg.Matrix32, from int) error {
 
 // rows reads rows as the file holds them and checks them.
 func (w Weight) rows(dst linalg.Matrix32, from int) error {
-	if err := w.tensor.Rows(dst, from); err != nil {
+	if err := w.tensor.Rows(dst, w.first+from); err != nil {
 		return err
 	}
 	for i := range dst.Rows {
 		if j := nonFinite(dst.Row(i)); j >= 0 {
-			return notFinite(w.c.Path, w.Name(), fmt.Sprintf("[%d %d]", from+i, j), dst.Row(i)[j])
+			return notFinite(w.c.Path, w.Name(), fmt.Sprintf("[%d %d]", w.first+from+i, j), dst.Row(i)[j])
 		}
 	}
 	return nil
+}
+
+// part returns rows [lo, hi) of a linear map that the file holds in order.
+func (l Linear) part(lo, hi int) Linear {
+	l.first, l.Out = l.first+lo, hi-lo
+	if l.Bias != nil {
+		bias := *l.Bias
+		bias.first, bias.N = bias.first+lo, hi-lo
+		l.Bias = &bias
+	}
+	return l
+}
+
+// ordered returns a linear map whose rows the file holds in another order.
+func (l Linear) ordered(order rowOrder) Linear {
+	l.order = order
+	if l.Bias != nil {
+		bias := *l.Bias
+		bias.order = order
+		l.Bias = &bias
+	}
+	return l
 }
 
 // Vector is a bias, a gain or a table of a checkpoint.
@@ -106,7 +132,9 @@ type Vector struct {
 
 	c      *checkpoint.Checkpoint
 	tensor *checkpoint.Tensor
-	heads  int // as Weight.heads
+	order  rowOrder // as Weight.order
+	first  int      // value of the tensor that is value 0
+	plus   float32  // added to every value: gains that the file stores less 1
 }
 
 // Load fills dst with the vector as float32. Errors as Weight.Load. It panics
@@ -116,8 +144,8 @@ func (v Vector) Load(dst []float32) error {
 		panic(fmt.Sprintf("arch: Load of %s into %d values, want %d", v.tensor.Name, len(dst), v.N))
 	}
 	stored := dst
-	if v.heads != 0 {
-		stored = make([]float32, v.N)
+	if n := v.tensor.Elements(); n != v.N || v.order != nil {
+		stored = make([]float32, n)
 	}
 	if err := v.tensor.Float32s(stored); err != nil {
 		return err
@@ -125,9 +153,17 @@ func (v Vector) Load(dst []float32) error {
 	if i := nonFinite(stored); i >= 0 {
 		return notFinite(v.c.Path, v.tensor.Name, fmt.Sprintf("[%d]", i), stored[i])
 	}
-	if v.heads != 0 {
-		for i, x := range stored {
-			dst[deinterleave(i, v.N, v.heads)] = x
+	switch {
+	case v.order != nil:
+		for i, x := range stored[v.first : v.first+v.N] {
+			dst[v.order(i)] = x
+		}
+	case len(stored) != v.N:
+		copy(dst, stored[v.first:v.first+v.N])
+	}
+	if v.plus != 0 {
+		for i := range dst {
+			dst[i] += v.plus
 		}
 	}
 	return nil
@@ -135,13 +171,30 @@ func (v Vector) Load(dst []float32) error {
 
 func (v Vector) where() string { return v.c.Path + ": tensor " + quote(v.tensor.Name) }
 
-// deinterleave returns the row of Hugging Face's order in which row i of
-// llama.cpp's order belongs. Within a head of d rows, llama.cpp turns rows
-// (2j, 2j+1) together and Hugging Face rows (j, j + d/2).
-func deinterleave(i, rows, heads int) int {
-	d := rows / heads
-	in := i % d
-	return i - in + in%2*(d/2) + in/2
+// deinterleaved is the order of rows that llama.cpp stores for its own RoPE, in
+// heads of d rows: it turns rows (2j, 2j+1) together and Hugging Face rows
+// (j, j + d/2).
+func deinterleaved(d int) rowOrder {
+	return func(i int) int {
+		in := i % d
+		return i - in + in%2*(d/2) + in/2
+	}
+}
+
+// grouped is the order of a fused projection that stores, one group after
+// another, the queries of the group, its key and its value, each of d rows;
+// queries is how many query heads a group has.
+func grouped(groups, queries, d int) rowOrder {
+	return func(i int) int {
+		group, part, in := i/((queries+2)*d), i/d%(queries+2), i%d
+		switch part {
+		case queries:
+			return (groups*queries+group)*d + in
+		case queries + 1:
+			return (groups*queries+groups+group)*d + in
+		}
+		return (group*queries+part)*d + in
+	}
 }
 
 // nonFinite returns the place of the first NaN or infinity, or −1.

@@ -44,9 +44,27 @@ func sigmoid(x []float32, u func(float32) float32) {
 	}
 }
 
-// multiply multiplies x by y element by element.
-func multiply(x, y []float32) {
-	for i, v := range y {
+// gateBy multiplies x, the output of Up, by the activated output of Gate.
+func gateBy(x, gate []float32, a arch.Activation) {
+	if a == arch.ClampedSwiGLU {
+		clampedSwiGLU(x, gate)
+		return
+	}
+	activate(gate, a)
+	for i, v := range gate {
 		x[i] *= v
+	}
+}
+
+// clampedSwiGLU replaces x by (clamp(x) + 1)·g·σ(1.702·g), g = min(gate, 7) and x
+// clamped to ±7.
+func clampedSwiGLU(x, gate []float32) {
+	const limit, slope = 7, 1.702
+	for i, v := range gate {
+		gate[i] = min(v, limit)
+	}
+	sigmoid(gate, func(v float32) float32 { return slope * v })
+	for i, v := range gate {
+		x[i] = (min(max(x[i], -limit), limit) + 1) * v
 	}
 }

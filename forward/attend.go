@@ -1,8 +1,10 @@
 package forward
 
 import (
+	"math"
 	"sync"
 
+	"github.com/eigenhead/eigenhead/arch"
 	"github.com/eigenhead/eigenhead/head"
 	"github.com/eigenhead/eigenhead/internal/par"
 	"github.com/eigenhead/eigenhead/linalg"
@@ -12,29 +14,52 @@ import (
 // queryBlock·T numbers for each core.
 const queryBlock = 64
 
+// scoring is how products of queries and keys become attention in one layer.
+type scoring struct {
+	exactScale, exactSoftcap float64
+	scale, softcap           float32
+	mask                     head.Mask
+	sinks                    []float32 // by head; nil: none
+	slopes                   []float64 // by head; nil: none
+}
+
+// scoring reads what the scores of a layer depend on.
+func (p *pass) scoring(b *arch.Block) (*scoring, error) {
+	s := &scoring{exactScale: b.Scale, exactSoftcap: b.Softcap, scale: float32(b.Scale), softcap: float32(b.Softcap),
+		mask: effective(b.Mask, p.x.Rows), slopes: b.Slopes}
+	if b.Sinks != nil {
+		s.sinks = make([]float32, b.Sinks.N)
+		if err := b.Sinks.Load(s.sinks); err != nil {
+			return nil, err
+		}
+	}
+	return s, nil
+}
+
 // attend fills av with the attention of every head:
 //
 //	av = softmax(scale·q kᵀ over the visible keys)·v
 //
-// Tasks are pairs of a head and a block of queries, independent of each other.
-func (p *pass) attend(mask head.Mask, scale float64) error {
+// with the layer's softcap, slopes and sinks. Tasks are pairs of a head and a
+// block of queries, independent of each other.
+func (p *pass) attend(s *scoring) error {
 	T := p.qkv.Rows
 	blocks := (T + queryBlock - 1) / queryBlock
 	pool := sync.Pool{New: func() any { return new(buffer) }}
 	return par.DoCtx(p.ctx, p.m.Heads*blocks, func(task int) error {
 		h, from := task/blocks, task%blocks*queryBlock
 		scores := pool.Get().(*buffer)
-		p.attendBlock(h, from, min(T, from+queryBlock), mask, float32(scale), scores)
+		p.attendBlock(h, from, min(T, from+queryBlock), s, scores)
 		pool.Put(scores)
 		return nil
 	})
 }
 
 // attendBlock is attend for queries [from, to) of head h.
-func (p *pass) attendBlock(h, from, to int, mask head.Mask, scale float32, buf *buffer) {
+func (p *pass) attendBlock(h, from, to int, s *scoring, buf *buffer) {
 	d, T, group := p.m.HeadDim, p.qkv.Rows, h*p.m.KVHeads/p.m.Heads
-	first, _ := mask.Visible(from, T)
-	_, last := mask.Visible(to-1, T)
+	first, _ := s.mask.Visible(from, T)
+	_, last := s.mask.Visible(to-1, T)
 	part := func(n, lo, hi int) linalg.Matrix32 { return p.qkv.RowSlice(lo, hi).ColSlice(n*d, (n+1)*d) }
 	q := part(h, from, to)                                // [rows, d]
 	k := part(p.m.Heads+group, first, last)               // [keys, d]
@@ -43,26 +68,41 @@ func (p *pass) attendBlock(h, from, to int, mask head.Mask, scale float32, buf *
 	out := p.av.RowSlice(from, to).ColSlice(h*d, (h+1)*d) // [rows, d]
 	linalg.MulTB32(scores, q, k)
 	for i := range scores.Rows {
-		lo, hi := mask.Visible(from+i, T)
-		softmax(scores.Row(i), lo-first, hi-first, scale)
+		lo, hi := s.mask.Visible(from+i, T)
+		z := scores.Row(i)
+		clear(z[:lo-first])
+		clear(z[hi-first:])
+		s.softmax(z[lo-first:hi-first], h, from+i-lo)
 	}
 	linalg.Mul32(out, scores, v)
 }
 
-// softmax replaces z by the softmax of scale·z over [lo, hi), and by 0 outside.
-func softmax(z []float32, lo, hi int, scale float32) {
-	clear(z[:lo])
-	clear(z[hi:])
-	z = z[lo:hi]
+// softmax replaces products z of a query of head h and its visible keys by their
+// attention; at is the place of the query among them.
+func (s *scoring) softmax(z []float32, h, at int) {
 	for i := range z {
-		z[i] *= scale
+		z[i] *= s.scale
+	}
+	if s.softcap > 0 {
+		for i, v := range z {
+			z[i] = s.softcap * float32(math.Tanh(float64(v/s.softcap)))
+		}
+	}
+	if s.slopes != nil {
+		for i := range z {
+			z[i] -= float32(s.slopes[h] * float64(at-i))
+		}
 	}
 	top := z[0]
 	for _, v := range z {
 		top = max(top, v)
 	}
-	linalg.Exp32(z, z, top)
 	var sum float64
+	if s.sinks != nil {
+		top = max(top, s.sinks[h])
+		sum = math.Exp(float64(s.sinks[h] - top))
+	}
+	linalg.Exp32(z, z, top)
 	for _, v := range z {
 		sum += float64(v)
 	}

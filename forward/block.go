@@ -17,25 +17,42 @@ func (p *pass) block(l int, visit func(*head.Layer) error) error {
 	if err := p.project(b, layer); err != nil {
 		return err
 	}
-	mask := effective(b.Mask, p.x.Rows)
-	if err := p.attend(mask, b.Scale); err != nil {
+	s, err := p.scoring(b)
+	if err != nil {
+		return err
+	}
+	if err := p.attend(s); err != nil {
+		return err
+	}
+	if err := p.readFFN(b, b.Parallel); err != nil { // before the stream changes
 		return err
 	}
 	if err := p.output(b, layer); err != nil {
 		return err
 	}
 	if layer != nil {
-		p.pairs(layer, mask, b.Scale)
+		p.pairs(layer, s)
 		if err := visit(layer); err != nil {
 			return err
 		}
 	}
-	return p.mlp(b)
+	if err := p.readFFN(b, !b.Parallel); err != nil {
+		return err
+	}
+	return p.feedForward(b)
+}
+
+// readFFN fills ffnIn with what the MLP reads, if it is time to.
+func (p *pass) readFFN(b *arch.Block, now bool) error {
+	if !now {
+		return nil
+	}
+	return p.norm(p.ffnIn, p.x, b.FFNNorm)
 }
 
 // project fills qkv: projections, norms of q and k, rotations.
 func (p *pass) project(b *arch.Block, layer *head.Layer) error {
-	if err := p.norm(b.AttnNorm); err != nil {
+	if err := p.norm(p.attnIn, p.x, b.AttnNorm); err != nil {
 		return err
 	}
 	w := p.wa.matrix(p.qkv.Cols, p.m.Width) // every query, key and value row of the layer
@@ -43,7 +60,7 @@ func (p *pass) project(b *arch.Block, layer *head.Layer) error {
 	if err != nil {
 		return err
 	}
-	if err := p.linear(p.qkv, p.normed, w, bias); err != nil {
+	if err := p.linear(p.qkv, p.attnIn, w, bias); err != nil {
 		return err
 	}
 	p.step(len(w.Data))
@@ -52,14 +69,14 @@ func (p *pass) project(b *arch.Block, layer *head.Layer) error {
 		layer.WQ = w.RowSlice(0, q).Float64()
 		layer.WK = w.RowSlice(q, q+kv).Float64()
 	}
-	if err := p.qkNorm(b); err != nil {
+	queries, keys := p.qkv.ColSlice(0, q), p.qkv.ColSlice(q, q+kv)
+	if err := p.norm(queries, queries, b.QNorm); err != nil {
 		return err
 	}
-	if p.m.Rope != nil {
-		heads := p.qkv.ColSlice(0, q+kv) // queries and keys turn alike
-		rows(heads.Rows, func(i int) { rotate(heads.Row(i), p.cos.Row(i), p.sin.Row(i)) })
+	if err := p.norm(keys, keys, b.KNorm); err != nil {
+		return err
 	}
-	return nil
+	return p.turn(p.qkv.ColSlice(0, q+kv), b.Rope) // queries and keys turn alike
 }
 
 // output adds the attention's write to the residual stream.
@@ -72,16 +89,24 @@ func (p *pass) output(b *arch.Block, layer *head.Layer) error {
 		layer.AV = p.av.Float64()
 		layer.WO = w.Float64().T() // [d_model, heads·d] → [heads·d, d_model]
 	}
-	if err := p.linear(p.normed, p.av, w, bias); err != nil {
+	if err := p.linear(p.attnIn, p.av, w, bias); err != nil { // the normed rows have served
 		return err
 	}
-	rows(p.x.Rows, func(i int) { add(p.x.Row(i), p.normed.Row(i)) })
 	p.step(b.Out.Out * b.Out.In)
-	return nil
+	return p.addWrite(p.attnIn, b.AttnWriteNorm, b.AttnAddNorm)
+}
+
+// addWrite adds a write to the stream, with the norms before and after.
+func (p *pass) addWrite(write linalg.Matrix32, before, after *arch.Norm) error {
+	if err := p.norm(write, write, before); err != nil {
+		return err
+	}
+	rows(p.x.Rows, func(i int) { add(p.x.Row(i), write.Row(i)) })
+	return p.norm(p.x, p.x, after)
 }
 
 // pairs copies q, k and v of each head; heads of a group share k and v.
-func (p *pass) pairs(layer *head.Layer, mask head.Mask, scale float64) {
+func (p *pass) pairs(layer *head.Layer, s *scoring) {
 	d := p.m.HeadDim
 	part := func(n int) linalg.Matrix { return p.qkv.ColSlice(n*d, (n+1)*d).Float64() }
 	keys, values := make([]linalg.Matrix, p.m.KVHeads), make([]linalg.Matrix, p.m.KVHeads)
@@ -92,57 +117,14 @@ func (p *pass) pairs(layer *head.Layer, mask head.Mask, scale float64) {
 	}
 	for h := range p.m.Heads {
 		g := h * p.m.KVHeads / p.m.Heads
-		layer.Pairs = append(layer.Pairs, head.Pair{ID: head.ID{Layer: layer.Index, Head: h}, KVHead: g,
-			Q: part(h), K: keys[g], V: values[g], Scale: scale, Mask: mask})
-	}
-}
-
-// mlp adds the MLP's write to the residual stream, rowBlock tokens at a time.
-func (p *pass) mlp(b *arch.Block) error {
-	if err := p.norm(b.FFNNorm); err != nil {
-		return err
-	}
-	up, upBias, err := load(&p.wa, b.Up)
-	if err != nil {
-		return err
-	}
-	down, downBias, err := load(&p.wb, b.Down)
-	if err != nil {
-		return err
-	}
-	var gate linalg.Matrix32
-	var gateBias []float32
-	if b.Gate != nil {
-		if gate, gateBias, err = load(&p.wc, *b.Gate); err != nil {
-			return err
+		pair := head.Pair{ID: head.ID{Layer: layer.Index, Head: h}, KVHead: g,
+			Q: part(h), K: keys[g], V: values[g], Scale: s.exactScale, Mask: s.mask, Softcap: s.exactSoftcap}
+		if s.sinks != nil {
+			sink := float64(s.sinks[h])
+			pair.Sink = &sink
 		}
+		layer.Pairs = append(layer.Pairs, pair)
 	}
-	for from := 0; from < p.x.Rows; from += rowBlock {
-		to := min(p.x.Rows, from+rowBlock)
-		in, out := p.normed.RowSlice(from, to), p.x.RowSlice(from, to)
-		hidden := p.ha.matrix(in.Rows, b.Up.Out)
-		if err := p.linear(hidden, in, up, upBias); err != nil {
-			return err
-		}
-		if b.Gate != nil {
-			gated := p.hb.matrix(in.Rows, b.Gate.Out)
-			if err := p.linear(gated, in, gate, gateBias); err != nil {
-				return err
-			}
-			rows(in.Rows, func(i int) {
-				activate(gated.Row(i), p.m.Activation)
-				multiply(hidden.Row(i), gated.Row(i))
-			})
-		} else {
-			rows(in.Rows, func(i int) { activate(hidden.Row(i), p.m.Activation) })
-		}
-		if err := p.linear(in, hidden, down, downBias); err != nil { // the normed rows have served
-			return err
-		}
-		rows(in.Rows, func(i int) { add(out.Row(i), in.Row(i)) })
-	}
-	p.step(len(up.Data) + len(gate.Data) + len(down.Data))
-	return nil
 }
 
 // effective returns the mask as it acts on T tokens: a window that holds them

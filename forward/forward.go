@@ -23,7 +23,8 @@ type Options struct {
 	Progress   func(done, total int) // called after each step with the weights passed and to pass; nil: not
 }
 
-// Output is what the model says about the sequence.
+// Output is what the model says about the sequence. It is empty for a model
+// without an output head.
 type Output struct {
 	NLL        []float64       // −ln p of tokens 2..T given those before, in nats; length T−1
 	LogitsLast []float32       // [vocab] after the last token
@@ -86,7 +87,7 @@ func Run(ctx context.Context, m *arch.Model, tokens []int, opts *Options, visit 
 			return nil, err
 		}
 	}
-	if opts.NoLogits {
+	if !p.logitsWanted() {
 		return &Output{}, nil
 	}
 	return p.logits()
@@ -97,9 +98,10 @@ func checkTokens(m *arch.Model, tokens []int) error {
 	if len(tokens) == 0 {
 		return &xerr.Usage{Flag: "tokens", Found: "none", Want: "at least one token"}
 	}
-	if m.Positions != nil && len(tokens) > m.Positions.Out {
-		return &xerr.Usage{Flag: "context", Found: fmt.Sprintf("%d is beyond the %d learned positions", len(tokens), m.Positions.Out),
-			Want: fmt.Sprintf("at most %d", m.Positions.Out), Hint: fmt.Sprintf("use --context %d: learned positions cannot be extended", m.Positions.Out)}
+	if m.Positions != nil && len(tokens) > m.Positions.Out-m.FirstPosition {
+		n := m.Positions.Out - m.FirstPosition
+		return &xerr.Usage{Flag: "context", Found: fmt.Sprintf("%d is beyond the %d learned positions", len(tokens), n),
+			Want: fmt.Sprintf("at most %d", n), Hint: fmt.Sprintf("use --context %d: learned positions cannot be extended", n)}
 	}
 	for i, id := range tokens {
 		if id < 0 || id >= m.Vocab {

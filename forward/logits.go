@@ -13,7 +13,19 @@ const vocabTile = 2048
 // vocabTile outputs, and keeps of each position only what the likelihood of the
 // next token needs: the largest logit, Σe^(logit − largest) and its own logit.
 func (p *pass) logits() (*Output, error) {
-	if err := p.finalNorm(); err != nil {
+	normed := p.attnIn
+	if err := p.norm(normed, p.x, p.m.FinalNorm); err != nil {
+		return nil, err
+	}
+	if in := p.m.HeadIn; in != nil {
+		projected := linalg.New32(normed.Rows, in.Out)
+		if err := p.apply(projected, normed, *in); err != nil {
+			return nil, err
+		}
+		normed = projected
+	}
+	bias, err := p.headBias()
+	if err != nil {
 		return nil, err
 	}
 	T, vocab := p.x.Rows, p.m.Vocab
@@ -24,19 +36,20 @@ func (p *pass) logits() (*Output, error) {
 	sums := make([]logSum, T)
 	for from := 0; from < vocab; from += vocabTile {
 		to := min(vocab, from+vocabTile)
-		w := p.wa.matrix(to-from, p.m.Width)
+		w := p.wa.matrix(to-from, p.m.Head.In)
 		if err := p.m.Head.LoadRows(w, from); err != nil {
 			return nil, err
 		}
 		p.m.Head.Release()
 		for row := 0; row < T; row += rowBlock {
 			tile := p.ha.matrix(min(T, row+rowBlock)-row, to-from)
-			if err := p.linear(tile, p.normed.RowSlice(row, row+tile.Rows), w, nil); err != nil {
+			if err := p.linear(tile, normed.RowSlice(row, row+tile.Rows), w, bias[from:to]); err != nil {
 				return nil, err
 			}
+			p.cap(tile)
 			p.collect(out, sums, tile, row, from)
 		}
-		p.step((to - from) * p.m.Width)
+		p.step((to - from) * p.m.Head.In)
 	}
 	out.NLL = make([]float64, T-1)
 	for i := range out.NLL {
@@ -45,8 +58,28 @@ func (p *pass) logits() (*Output, error) {
 	return out, nil
 }
 
-// finalNorm normalizes the residual stream for the output head.
-func (p *pass) finalNorm() error { return p.norm(p.m.FinalNorm) }
+// headBias returns the bias of the output head, zeros where it has none.
+func (p *pass) headBias() ([]float32, error) {
+	bias := make([]float32, p.m.Vocab)
+	if p.m.HeadBias == nil {
+		return bias, nil
+	}
+	return bias, p.m.HeadBias.Load(bias)
+}
+
+// cap bounds logits smoothly, where the model does so.
+func (p *pass) cap(z linalg.Matrix32) {
+	limit := p.m.LogitSoftcap
+	if limit == 0 {
+		return
+	}
+	rows(z.Rows, func(i int) {
+		row := z.Row(i)
+		for j, v := range row {
+			row[j] = float32(limit * math.Tanh(float64(v)/limit))
+		}
+	})
+}
 
 // collect takes what is needed out of a tile of logits whose first row and
 // column are given.

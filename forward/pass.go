@@ -2,6 +2,7 @@ package forward
 
 import (
 	"context"
+	"slices"
 
 	"github.com/eigenhead/eigenhead/arch"
 	"github.com/eigenhead/eigenhead/internal/par"
@@ -20,10 +21,11 @@ type pass struct {
 	tokens []int
 
 	x        linalg.Matrix32 // [T, width] residual stream
-	normed   linalg.Matrix32 // [T, width]
+	attnIn   linalg.Matrix32 // [T, width] what attention reads, then what it writes
+	ffnIn    linalg.Matrix32 // [T, width] the same of the MLP
 	qkv      linalg.Matrix32 // [T, (heads + 2·kv heads)·head_dim]
 	av       linalg.Matrix32 // [T, heads·head_dim]
-	cos, sin linalg.Matrix32 // [T, head_dim/2]; empty without RoPE
+	turnings map[*arch.Rope]turning
 
 	wa, wb, wc buffer // weights of the step at hand
 	ha, hb     buffer // [rowBlock, ffn] hidden layer of the MLP
@@ -48,58 +50,99 @@ func newPass(ctx context.Context, m *arch.Model, tokens []int, opts *Options) (*
 	T, d := len(tokens), m.HeadDim
 	p := &pass{ctx: ctx, m: m, opts: opts, tokens: tokens,
 		x:      linalg.New32(T, m.Width),
-		normed: linalg.New32(T, m.Width),
+		attnIn: linalg.New32(T, m.Width),
 		qkv:    linalg.New32(T, (m.Heads+2*m.KVHeads)*d),
 		av:     linalg.New32(T, m.Heads*d),
+
+		turnings: map[*arch.Rope]turning{},
 	}
-	if err := p.embed(); err != nil {
-		return nil, err
+	p.ffnIn = p.attnIn // one serves after the other
+	if slices.ContainsFunc(m.Blocks, func(b arch.Block) bool { return b.Parallel }) {
+		p.ffnIn = linalg.New32(T, m.Width)
 	}
-	if m.Rope != nil {
-		freqs, err := m.Rope.Frequencies()
-		if err != nil {
-			return nil, err
-		}
-		p.cos, p.sin = rotations(freqs, T)
-	}
-	return p, nil
+	return p, p.embed()
 }
 
 // embed fills x with the embeddings of the tokens, and of their places where
 // those are learned.
 func (p *pass) embed() error {
+	m := p.m
+	x := p.x
+	if m.EmbeddingIn != nil {
+		x = linalg.New32(p.x.Rows, m.Embedding.In)
+	}
 	for i, id := range p.tokens {
-		if err := p.m.Embedding.LoadRows(p.x.RowSlice(i, i+1), id); err != nil {
+		if err := m.Embedding.LoadRows(x.RowSlice(i, i+1), id); err != nil {
 			return err
 		}
 	}
-	if p.m.Positions == nil {
-		return nil
+	if scale := float32(m.EmbeddingScale); scale != 1 {
+		rows(x.Rows, func(i int) {
+			for j := range x.Row(i) {
+				x.Row(i)[j] *= scale
+			}
+		})
 	}
-	positions := linalg.New32(p.x.Rows, p.m.Width)
-	if err := p.m.Positions.LoadRows(positions, 0); err != nil {
+	if m.EmbeddingIn != nil {
+		if err := p.apply(p.x, x, *m.EmbeddingIn); err != nil {
+			return err
+		}
+	}
+	if m.TokenTypes != nil {
+		kind := linalg.New32(1, m.Width)
+		if err := m.TokenTypes.LoadRows(kind, 0); err != nil {
+			return err
+		}
+		rows(p.x.Rows, func(i int) { add(p.x.Row(i), kind.Row(0)) })
+	}
+	if m.Positions != nil {
+		positions := linalg.New32(p.x.Rows, m.Width)
+		if err := m.Positions.LoadRows(positions, m.FirstPosition); err != nil {
+			return err
+		}
+		rows(p.x.Rows, func(i int) { add(p.x.Row(i), positions.Row(i)) })
+	}
+	return p.norm(p.x, p.x, m.EmbeddingNorm)
+}
+
+// apply computes dst = x·Wᵀ + b.
+func (p *pass) apply(dst, x linalg.Matrix32, l arch.Linear) error {
+	w, bias, err := load(&p.wa, l)
+	if err != nil {
 		return err
 	}
-	for i := range p.x.Rows {
-		add(p.x.Row(i), positions.Row(i))
-	}
-	return nil
+	return p.linear(dst, x, w, bias)
 }
 
 // plan counts the weights that n layers and, if they are wanted, the logits pass.
 func (p *pass) plan(n int) {
-	for _, b := range p.m.Blocks[:n] {
-		for _, l := range append([]arch.Linear{b.Out, b.Up, b.Down}, b.QKV...) {
+	count := func(ls ...arch.Linear) {
+		for _, l := range ls {
 			p.total += l.Out * l.In
 		}
+	}
+	for _, b := range p.m.Blocks[:n] {
+		count(b.QKV...)
+		count(b.Out)
 		if b.Gate != nil {
-			p.total += b.Gate.Out * b.Gate.In
+			count(*b.Gate)
+		}
+		if e := b.Experts; e != nil {
+			count(e.Router)
+			count(e.Gate...)
+			count(e.Up...)
+			count(e.Down...)
+		} else {
+			count(b.Up, b.Down)
 		}
 	}
-	if !p.opts.NoLogits {
-		p.total += p.m.Vocab * p.m.Width
+	if p.logitsWanted() {
+		p.total += p.m.Head.Out * p.m.Head.In
 	}
 }
+
+// logitsWanted reports whether there are logits and they are asked for.
+func (p *pass) logitsWanted() bool { return p.m.Head != nil && !p.opts.NoLogits }
 
 // step reports progress after so many weights.
 func (p *pass) step(weights int) {

@@ -1,0 +1,49 @@
+package arch
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/eigenhead/eigenhead/checkpoint"
+	"github.com/eigenhead/eigenhead/internal/xerr"
+)
+
+// experts finds the router and the MLPs of a layer that has several.
+func (b *builder) experts() *Experts {
+	m, n, p := b.m, b.n, b.m.plan
+	if p.active > p.experts && b.err == nil {
+		b.err = &xerr.Format{File: b.c.Path, What: "active experts", Found: p.active, Want: fmt.Sprintf("at most %d, the number of experts", p.experts)}
+	}
+	e := &Experts{Active: p.active, Normalize: p.normalize}
+	e.Router = b.linear(b.at+n.router, "experts × "+n.words.width, p.experts, m.Width, p.routerBias)
+	for i := 0; i < p.experts && b.err == nil; i++ {
+		e.Gate = append(e.Gate, b.expert(n.expertGate, i, m.FFN, m.Width))
+		e.Up = append(e.Up, b.expert(n.expertUp, i, m.FFN, m.Width))
+		e.Down = append(e.Down, b.expert(n.expertDown, i, m.Width, m.FFN))
+	}
+	return e
+}
+
+// expert finds one linear map of expert i: a tensor of its own, or a slice of
+// one that holds all experts.
+func (b *builder) expert(name string, i, out, in int) Linear {
+	why := b.n.words.ffn + " and " + b.n.words.width
+	if strings.Contains(name, "%d") {
+		return b.linear(b.at+fmt.Sprintf(name, i), why, out, in, b.m.plan.mlpBias)
+	}
+	l := Linear{Weight: Weight{Out: out, In: in, c: b.c}}
+	l.tensor = b.slice(b.at+name+".weight", "experts × "+why, i, b.m.plan.experts, out, in)
+	if bias := b.at + name + ".bias"; b.m.plan.mlpBias.has || b.has(bias) {
+		l.Bias = &Vector{N: out, c: b.c, tensor: b.slice(bias, "experts × "+why, i, b.m.plan.experts, out)}
+	}
+	return l
+}
+
+// slice returns element i of a tensor along its first dimension.
+func (f *finder) slice(name, why string, i int, shape ...int) *checkpoint.Tensor {
+	t := f.tensor(name, why, shape...)
+	if f.err != nil {
+		return nil
+	}
+	return t.Slice(i)
+}

@@ -1,0 +1,99 @@
+package forward
+
+import (
+	"math"
+
+	"github.com/eigenhead/eigenhead/arch"
+	"github.com/eigenhead/eigenhead/linalg"
+)
+
+// mix replaces each row of ffnIn by the weighted sum of the MLPs of its experts.
+// Experts come one after another, each with all of its tokens, so that only one
+// is in memory; an expert that no token chose is not read.
+func (p *pass) mix(e *arch.Experts) error {
+	weights, err := p.route(e)
+	if err != nil {
+		return err
+	}
+	sum := linalg.New32(p.ffnIn.Rows, p.m.Width)
+	in := linalg.New32(p.ffnIn.Rows, p.m.Width)
+	for x := range e.Up {
+		var tokens []int
+		for i := range weights.Rows {
+			if weights.Row(i)[x] != 0 {
+				tokens = append(tokens, i)
+			}
+		}
+		if len(tokens) == 0 {
+			p.step(e.Up[x].Out*e.Up[x].In + e.Gate[x].Out*e.Gate[x].In + e.Down[x].Out*e.Down[x].In)
+			continue
+		}
+		part := in.RowSlice(0, len(tokens))
+		for n, i := range tokens {
+			copy(part.Row(n), p.ffnIn.Row(i))
+		}
+		if err := p.mlp(part, &e.Gate[x], e.Up[x], e.Down[x]); err != nil {
+			return err
+		}
+		for n, i := range tokens {
+			w, row := weights.Row(i)[x], sum.Row(i)
+			for j, v := range part.Row(n) {
+				row[j] += w * v
+			}
+		}
+	}
+	p.ffnIn = sum
+	return nil
+}
+
+// route returns the weights [T, experts] of the experts for each token: the
+// softmax of the router, 0 for all but the largest.
+func (p *pass) route(e *arch.Experts) (linalg.Matrix32, error) {
+	w, bias, err := load(&p.wa, e.Router)
+	if err != nil {
+		return linalg.Matrix32{}, err
+	}
+	weights := linalg.New32(p.ffnIn.Rows, e.Router.Out)
+	if err := p.linear(weights, p.ffnIn, w, bias); err != nil {
+		return linalg.Matrix32{}, err
+	}
+	p.step(len(w.Data))
+	rows(weights.Rows, func(i int) { choose(weights.Row(i), e.Active, e.Normalize) })
+	return weights, nil
+}
+
+// choose replaces z by the softmax of z at its n largest values, divided by
+// their sum if they are to be normalized, and by 0 elsewhere. Of equal values
+// the first is chosen.
+func choose(z []float32, n int, normalize bool) {
+	probs := make([]float64, len(z))
+	top := z[0]
+	for _, v := range z {
+		top = max(top, v)
+	}
+	all := 0.0
+	for i, v := range z {
+		probs[i] = math.Exp(float64(v) - float64(top))
+		all += probs[i]
+	}
+	clear(z)
+	chosen := make([]int, n)
+	kept := 0.0
+	for c := range chosen {
+		best := -1
+		for i, v := range probs {
+			if v >= 0 && (best < 0 || v > probs[best]) {
+				best = i
+			}
+		}
+		z[best] = float32(probs[best])
+		kept += probs[best]
+		chosen[c], probs[best] = best, -1
+	}
+	if normalize {
+		all = kept
+	}
+	for _, i := range chosen {
+		z[i] = float32(float64(z[i]) / all)
+	}
+}
