@@ -57,7 +57,7 @@ func numbers(name string, v measure.Value) string {
 	case v.Null == nil:
 		return name + " " + num(v.Value)
 	case v.Null.SD > 0:
-		return fmt.Sprintf("%s %s (null %s ± %s)", name, num(v.Value), num(v.Null.Mean), num(v.Null.SD))
+		return fmt.Sprintf("%s %s (null %s ± %s)", name, num(v.Value), num(v.Null.Mean), digits(v.Null.SD, 2))
 	}
 	return fmt.Sprintf("%s %s (null %s)", name, num(v.Value), num(v.Null.Mean))
 }

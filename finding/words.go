@@ -8,8 +8,10 @@ import (
 
 // num writes a number for people: three significant digits, no exponent between
 // a thousandth and a million.
-func num(x float64) string {
-	s := strconv.FormatFloat(x, 'g', 3, 64)
+func num(x float64) string { return digits(x, 3) }
+
+func digits(x float64, n int) string {
+	s := strconv.FormatFloat(x, 'g', n, 64)
 	if v, err := strconv.ParseFloat(s, 64); err == nil && strings.Contains(s, "e+") && v < 1e6 && v > -1e6 {
 		s = strconv.FormatFloat(v, 'f', -1, 64)
 	}

@@ -128,12 +128,12 @@ func (s *screen) headline(r *Report, columns bool) {
 
 // Columns of the table of numbers.
 const (
-	nameWidth  = 33
-	tableWidth = nameWidth + 10 + 17 + 11 + 8
+	nameWidth  = 29
+	tableWidth = nameWidth + 9 + 20 + 12 + 9
 )
 
 func row(value, null, difference, z string) string {
-	return right(value, 10) + right(null, 17) + right(difference, 11) + right(z, 8)
+	return right(value, 9) + right(null, 20) + right(difference, 12) + right(z, 9)
 }
 
 // notable writes one finding in words, the other places with the same finding,
@@ -163,10 +163,7 @@ func (s *screen) notable(f notable, rest []notable) {
 func (s *screen) measure(name string, v *measure.Value, columns bool, indent int) {
 	null, difference, z := "none", "–", "–"
 	if n := v.Null; n != nil {
-		null, difference = num(n.Mean), signed(v.Value-n.Mean)
-		if n.SD > 0 {
-			null += " ± " + num(n.SD)
-		}
+		null, difference = spread(n.Mean, n.SD), signed(v.Value-n.Mean)
 	}
 	if v.Z != nil {
 		z = signed(*v.Z)

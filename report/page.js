@@ -14,7 +14,7 @@
   const value = v => v ? v[0] : undefined, nullOf = v => v ? v[1] ?? undefined : undefined;
   const sd = v => v ? v[2] ?? undefined : undefined, z = v => v ? v[3] ?? undefined : undefined;
   const diff = v => nullOf(v) === undefined ? undefined : v[0] - v[1];
-  const nullText = v => nullOf(v) === undefined ? "none" : num(v[1]) + (sd(v) ? " ± " + num(v[2]) : "");
+  const nullText = v => nullOf(v) === undefined ? "none" : num(v[1]) + (sd(v) ? " ± " + num(v[2], 2) : "");
   const findings = new Map();
   for (const f of D.findings) findings.set(f.w, [...(findings.get(f.w) || []), f]);
   const findingsOf = h => [...(findings.get(name(h)) || []), ...(findings.get(`L${h.l}KV${h.k}`) || []), ...(findings.get(`L${h.l}`) || [])];
@@ -108,15 +108,30 @@
     return table;
   }
 
-  // doc is what a measure means, to be opened.
-  function doc(m, note) {
-    return el("details", {}, el("summary", {}, m.n, note ? el("span", {class: "faint"}, ` (${note.trim()})`) : null), [m.s, m.f, m.r && "Range: " + m.r, m.nu && "Null: " + m.nu, m.g, m.src && "Source: " + m.src].filter(Boolean).map(t => el("p", {class: "small faint"}, t)));
+  // about is what a measure means, in paragraphs.
+  function about(m) {
+    return [m.s, m.f, m.r && "Range: " + m.r, m.nu && "Null: " + m.nu, m.nn && "No null: " + m.nn, m.g, m.src && "Source: " + m.src].filter(Boolean).map(t => el("p", {class: "small faint"}, t));
+  }
+
+  function doc(m) {
+    return el("details", {}, el("summary", {}, m.n, el("span", {class: "faint"}, unit(m))), about(m));
+  }
+
+  // named is a measure's name that opens a row with its meaning below its own.
+  function named(m) {
+    const b = el("button", {type: "button", class: "open", "aria-expanded": "false", onclick: () => {
+      const row = b.closest("tr"), open = b.getAttribute("aria-expanded") === "true";
+      b.setAttribute("aria-expanded", String(!open));
+      if (open) row.nextSibling.remove();
+      else row.after(el("tr", {}, el("td", {colspan: 5, class: "about"}, about(m))));
+    }}, m.n.replace(".", ".\u200b"));
+    return [b, unit(m) ? el("span", {class: "faint"}, unit(m)) : null];
   }
 
   function numbers(list) {
     return el("div", {class: "scroll", tabindex: 0, role: "region", "aria-label": "measures"}, el("table", {},
       el("thead", {}, el("tr", {}, ["measure", "value", "null", "difference", "z"].map(t => el("th", {scope: "col"}, t)))),
-      el("tbody", {}, list.map(([m, v]) => el("tr", {}, el("td", {}, doc(m, unit(m))),
+      el("tbody", {}, list.map(([m, v]) => el("tr", {}, el("td", {}, named(m)),
         el("td", {title: v[4] === undefined ? null : "± " + num(v[4])}, num(v[0])), el("td", {}, nullText(v)), el("td", {}, diff(v) === undefined ? "–" : signed(diff(v))), el("td", {}, z(v) === undefined ? "–" : signed(z(v))))))));
   }
 
@@ -176,5 +191,5 @@
     });
   }
 
-  function docs() { document.getElementById("docs").append(...measures.map(m => doc(m, unit(m)))); }
+  function docs() { document.getElementById("docs").append(...measures.map(m => doc(m))); }
 }

@@ -13,12 +13,12 @@ page.el = (tag, attributes = {}, ...children) => {
   return e;
 };
 
-// num writes three significant digits, as the terminal does.
-page.num = x => {
+// num writes three significant digits, or as many as asked for, as the terminal does.
+page.num = (x, digits = 3) => {
   if (x === null || x === undefined) return "–";
   if (x === 0) return "0";
   const a = Math.abs(x);
-  const s = a >= 1e6 || a < 1e-4 ? x.toExponential(2).replace(/\.?0+e/, "e").replace("e+", "e") : String(Number(x.toPrecision(3)));
+  const s = a >= 1e6 || a < 1e-4 ? x.toExponential(digits - 1).replace(/\.?0+e/, "e").replace("e+", "e") : String(Number(x.toPrecision(digits)));
   return s.replaceAll("-", "−");
 };
 

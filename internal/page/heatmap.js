@@ -61,7 +61,7 @@ page.heatmap = o => {
     if (scroll.clientWidth === fitted) return;
     fitted = scroll.clientWidth;
     const side = 34, room = (fitted || 800) - side - 8;
-    const w = Math.max(9, Math.min(34, Math.floor(room / o.cols.length) - 1));
+    const w = Math.max(9, Math.min(o.cols.length > 16 ? 34 : 48, Math.floor(room / o.cols.length) - 1));
     const h = Math.max(9, Math.min(w, 24, Math.max(12, Math.floor(420 / o.rows.length))));
     grid.style.gridTemplateColumns = `${side}px repeat(${o.cols.length}, ${w}px)`;
     grid.style.gridTemplateRows = `16px repeat(${o.rows.length}, ${h}px)`;
