@@ -31,9 +31,10 @@ type family struct {
 
 // families is every family that can be opened.
 var families = []*family{
-	llama, // llama.go
-	gpt2,  // gpt2.go
-	qwen3, // qwen3.go
+	llama,   // llama.go
+	gpt2,    // gpt2.go
+	gptneox, // gptneox.go
+	qwen3,   // qwen3.go
 }
 
 // Families returns the names of the supported families, in the order of the list.

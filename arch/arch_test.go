@@ -63,7 +63,7 @@ func TestConfigKeys(t *testing.T) {
 		value       any
 		says        []string // nil: it opens
 	}{
-		{"llama", "model_type", "mamba", []string{`"model_type"`, "mamba", "llama, gpt2, qwen3"}},
+		{"llama", "model_type", "mamba", []string{`"model_type"`, "mamba", "llama, gpt2, gpt_neox"}},
 		{"llama", "model_type", absent, []string{`"model_type"`, "missing"}},
 		{"llama", "architectures", []string{"LlamaForSequenceClassification"}, []string{"LlamaForSequenceClassification"}},
 		{"llama", "hidden_size", absent, []string{`"hidden_size"`, "missing"}},

@@ -1,9 +1,6 @@
 package arch
 
-import (
-	"fmt"
-	"math"
-)
+import "fmt"
 
 // gpt2 is GPT-2: layer norms with biases, learned positions, one fused q, k, v
 // projection, a plain MLP. Reference: transformers, models/gpt2; llama.cpp,
@@ -54,37 +51,18 @@ func gpt2Config(m *Model, s *settings) {
 // gpt2Metadata reads the keys of a GGUF. llama.cpp runs every GPT-2 with the
 // tanh form of GELU.
 func gpt2Metadata(m *Model, s *settings) {
-	m.Layers = s.count("block_count", maxLayers)
-	m.Heads = s.count("attention.head_count", maxHeads)
-	m.Width = s.count("embedding_length", maxWidth)
-	m.FFN = s.count("feed_forward_length", maxWidth)
-	m.Context = s.count("context_length", maxContext)
+	ggufShape(m, s)
 	m.NormEps = s.positive("attention.layer_norm_epsilon")
-	if s.has("vocab_size") {
-		m.Vocab = s.count("vocab_size", maxVocab)
-	}
-	if s.has("attention.head_count_kv") {
-		if n := s.count("attention.head_count_kv", maxHeads); n != m.Heads && s.err == nil {
-			s.refuse("attention.head_count_kv", fmt.Sprintf("%d, as many as heads", m.Heads), "shared keys are not supported in this family")
-		}
-	}
+	ggufHeads(m, s)
 	m.Activation = GELUTanh
 	finishGPT2(m, s, "embedding_length", "attention.head_count")
 }
 
 // finishGPT2 fills in what follows from the configuration, and checks it.
 func finishGPT2(m *Model, s *settings, width, heads string) {
-	m.Position, m.Norm, m.KVHeads = "learned", "layer", m.Heads
-	m.plan.qkvBias.has, m.plan.outBias.has, m.plan.mlpBias.has = true, true, true
-	if s.err != nil {
-		return
-	}
-	if m.Width%m.Heads != 0 {
-		s.wrong(width, m.Width, fmt.Sprintf("a multiple of %s, %d", heads, m.Heads))
-		return
-	}
-	m.HeadDim = m.Width / m.Heads
-	m.Scale = 1 / math.Sqrt(float64(m.HeadDim))
+	finishLayerNorm(m, s, width, heads)
+	m.Position = "learned"
+	m.plan.qkvBias.has, m.plan.outBias.has = true, true
 }
 
 // gpt2Names gives the names in either format.

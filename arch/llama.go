@@ -28,7 +28,7 @@ func llamaConfig(m *Model, s *settings) {
 	if mistral {
 		source, absentKV = "MistralConfig default", 8
 	}
-	rmsShape(m, s)
+	hfShape(m, s)
 	m.Activation = s.activation("hidden_act", "silu", source)
 	m.NormEps = s.positiveOr("rms_norm_eps", 1e-6, source)
 	m.KVHeads = kvHeads(m, s, absentKV, source)
@@ -38,7 +38,7 @@ func llamaConfig(m *Model, s *settings) {
 	if mistral {
 		mistralWindow(m, s)
 	} else {
-		attentionBias(m, s, source)
+		attentionBias(m, s, false, source)
 		m.plan.mlpBias = biasRule{s.flagOr("mlp_bias", false, source), "mlp_bias"}
 	}
 	allFull(s)
@@ -46,8 +46,8 @@ func llamaConfig(m *Model, s *settings) {
 }
 
 // attentionBias reads the key that gives all four projections a bias.
-func attentionBias(m *Model, s *settings, source string) {
-	m.plan.qkvBias = biasRule{s.flagOr("attention_bias", false, source), "attention_bias"}
+func attentionBias(m *Model, s *settings, def bool, source string) {
+	m.plan.qkvBias = biasRule{s.flagOr("attention_bias", def, source), "attention_bias"}
 	m.plan.outBias = m.plan.qkvBias
 }
 
@@ -56,8 +56,8 @@ func wholeRope(m *Model, base float64, source string) ropeSpec {
 	return ropeSpec{head: m.HeadDim, partial: 1, base: base, key: "rope_theta", source: source, context: m.Context}
 }
 
-// rmsShape reads the sizes that the Llama-like families share; none has a default.
-func rmsShape(m *Model, s *settings) {
+// hfShape reads the sizes that most families call alike; none has a default.
+func hfShape(m *Model, s *settings) {
 	m.Layers = s.count("num_hidden_layers", maxLayers)
 	m.Heads = s.count("num_attention_heads", maxHeads)
 	m.Width = s.count("hidden_size", maxWidth)
@@ -139,18 +139,33 @@ func llamaMetadata(m *Model, s *settings) {
 	finishRMS(m, s)
 }
 
-// rmsMetadata reads the keys that the Llama-like families share.
-func rmsMetadata(m *Model, s *settings) {
+// ggufShape reads the sizes that all families share.
+func ggufShape(m *Model, s *settings) {
 	m.Layers = s.count("block_count", maxLayers)
 	m.Heads = s.count("attention.head_count", maxHeads)
 	m.Width = s.count("embedding_length", maxWidth)
 	m.FFN = s.count("feed_forward_length", maxWidth)
 	m.Context = s.count("context_length", maxContext)
-	m.NormEps = s.positive("attention.layer_norm_rms_epsilon")
-	m.KVHeads = s.countOr("attention.head_count_kv", maxHeads, m.Heads, "as many as attention.head_count")
 	if s.has("vocab_size") {
 		m.Vocab = s.count("vocab_size", maxVocab)
 	}
+}
+
+// ggufHeads reads the number of key heads where the family has as many as heads.
+func ggufHeads(m *Model, s *settings) {
+	m.KVHeads = m.Heads
+	if s.has("attention.head_count_kv") {
+		if n := s.count("attention.head_count_kv", maxHeads); n != m.Heads && s.err == nil {
+			s.refuse("attention.head_count_kv", fmt.Sprintf("%d, as many as heads", m.Heads), "shared keys are not supported in this family")
+		}
+	}
+}
+
+// rmsMetadata reads the keys that the Llama-like families share.
+func rmsMetadata(m *Model, s *settings) {
+	ggufShape(m, s)
+	m.NormEps = s.positive("attention.layer_norm_rms_epsilon")
+	m.KVHeads = s.countOr("attention.head_count_kv", maxHeads, m.Heads, "as many as attention.head_count")
 	m.Activation = SiLU // llama.cpp has no key for it
 	if s.err != nil {
 		return

@@ -22,7 +22,7 @@ var qwen3 = &family{
 // qwen3Config reads a config.json.
 func qwen3Config(m *Model, s *settings) {
 	const source = "Qwen3Config default"
-	rmsShape(m, s)
+	hfShape(m, s)
 	m.QKNorm = true
 	m.Activation = s.activation("hidden_act", "silu", source)
 	m.NormEps = s.positiveOr("rms_norm_eps", 1e-6, source)
@@ -30,7 +30,7 @@ func qwen3Config(m *Model, s *settings) {
 	m.HeadDim = s.countOr("head_dim", maxHeadDim, 128, source)
 	m.Rope = ropeConfig(s, wholeRope(m, 10000, source))
 	m.Tied = s.flagOr("tie_word_embeddings", false, source)
-	attentionBias(m, s, source)
+	attentionBias(m, s, false, source)
 	qwenWindows(m, s, source)
 	finishRMS(m, s)
 }

@@ -97,6 +97,16 @@ func (s *settings) positiveOr(key string, def float64, source string) float64 {
 	return s.positive(key)
 }
 
+// repeats reads a key that must say what another has said, if it is there.
+func (s *settings) repeats(key string, want float64, other string) {
+	if !s.has(key) {
+		return
+	}
+	if x := s.positive(key); x != want {
+		s.wrong(key, s.values[key], fmt.Sprintf("%g, as %s says", want, other))
+	}
+}
+
 // flagOr returns true or false, or the reference implementation's default.
 func (s *settings) flagOr(key string, def bool, source string) bool {
 	v, ok := s.get(key)

@@ -170,7 +170,7 @@ func maskInfinite(m linalg.Matrix) linalg.Matrix {
 
 // PyTorch's logits after the last token, from both formats.
 func TestShakespeareLogits(t *testing.T) {
-	for _, family := range []string{"gpt2", "qwen3"} {
+	for _, family := range []string{"gpt2", "gpt_neox", "qwen3"} {
 		for _, file := range []string{"", "model.gguf"} {
 			t.Run(family+"/"+file, func(t *testing.T) {
 				dir := testshared.Dir(t, "models", "shakespeare-"+family)

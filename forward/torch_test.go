@@ -2,6 +2,8 @@ package forward_test
 
 import (
 	"fmt"
+	"math"
+	"os"
 	"path/filepath"
 	"testing"
 
@@ -10,45 +12,91 @@ import (
 )
 
 // Small random models for which PyTorch's q, k, v and logits are stored beside
-// the weights; tools/archfixtures/make.py made them.
+// the weights; tools/archfixtures/make.py made them. Where llama.cpp has the
+// family, model.gguf holds the same weights under its names and order.
 func TestAgainstTorch(t *testing.T) {
+	for _, name := range fixtures(t) {
+		dir := filepath.Join("testdata", name)
+		want := readExpected(t, filepath.Join(dir, "expected.safetensors"))
+		t.Run(name, func(t *testing.T) { againstTorch(t, filepath.Join(dir, "model.safetensors"), want) })
+		if gguf := filepath.Join(dir, "model.gguf"); exists(gguf) {
+			t.Run(name+"/gguf", func(t *testing.T) { againstTorch(t, gguf, want) })
+		}
+	}
+}
+
+// againstTorch runs one file and compares everything that was recorded.
+func againstTorch(t *testing.T, path string, want map[string]linalg.Matrix) {
 	const (
-		qkvTol    = 1e-4 // float32 through three layers of unit scale, summed in another order
+		qkvTol    = 1e-4 // float32 through a few layers of unit scale, summed in another order
 		logitsTol = 1e-3
 	)
-	for _, name := range []string{"llama-bias", "llama-llama3", "llama-linear", "mistral-window", "gpt2-plain", "gpt2-scaled", "qwen3-window"} {
-		t.Run(name, func(t *testing.T) {
-			dir := filepath.Join("testdata", name)
-			want := readExpected(t, filepath.Join(dir, "expected.safetensors"))
-			var tokens []int
-			for _, v := range want["ids"].Data {
-				tokens = append(tokens, int(v))
-			}
-			m := open(t, filepath.Join(dir, "model.safetensors"))
-			if len(m.Warnings) > 0 {
-				t.Errorf("warnings %q, want none", m.Warnings)
-			}
-			layers, out := run(t, m, tokens)
-			near(t, "logits", out.Logits.Float64(), want["logits"], logitsTol)
-			compared := 0
-			for l, layer := range layers {
-				for h, p := range layer.Pairs {
-					for key, pair := range map[string][2]any{"q": {p.Q, h}, "k": {p.K, p.KVHead}, "v": {p.V, p.KVHead}} {
-						ref, ok := want[fmt.Sprintf("%s.%d", key, l)]
-						if !ok {
-							continue
-						}
-						T, head := len(tokens), pair[1].(int)
-						near(t, fmt.Sprintf("%v %s", p.ID, key), pair[0].(linalg.Matrix), ref.RowSlice(head*T, (head+1)*T), qkvTol)
-						compared++
-					}
-				}
-			}
-			if compared == 0 && name != "gpt2-scaled" {
-				t.Error("no q, k or v was compared")
-			}
-		})
+	tokens := idsOf(want)
+	m := open(t, path)
+	if len(m.Warnings) > 0 {
+		t.Errorf("warnings %q, want none", m.Warnings)
 	}
+	layers, out := run(t, m, tokens)
+	if ref, ok := want["logits"]; ok {
+		near(t, "logits", out.Logits.Float64(), ref, logitsTol)
+		t.Logf("logits differ by up to %.1e", farthest(out.Logits.Float64(), ref))
+	}
+	worst := 0.0
+	for l, layer := range layers {
+		if scale := want[fmt.Sprintf("scale.%d", l)].At(0, 0); !(math.Abs(layer.Pairs[0].Scale-scale) <= 1e-6*scale) {
+			t.Errorf("layer %d: scale %g, want %g", l, layer.Pairs[0].Scale, scale)
+		}
+		for _, p := range layer.Pairs {
+			for _, c := range []struct {
+				what string
+				got  linalg.Matrix
+				head int
+			}{{"q", p.Q, p.ID.Head}, {"k", p.K, p.KVHead}, {"v", p.V, p.KVHead}} {
+				ref := want[fmt.Sprintf("%s.%d", c.what, l)].RowSlice(c.head*p.T(), (c.head+1)*p.T())
+				near(t, fmt.Sprintf("%v %s", p.ID, c.what), c.got, ref, qkvTol)
+				worst = max(worst, farthest(c.got, ref))
+			}
+		}
+	}
+	t.Logf("q, k and v differ by up to %.1e", worst)
+}
+
+// farthest returns the largest absolute difference.
+func farthest(a, b linalg.Matrix) float64 {
+	d := 0.0
+	for i := range min(a.Rows, b.Rows) {
+		for j, v := range a.Row(i) {
+			d = max(d, math.Abs(v-b.At(i, j)))
+		}
+	}
+	return d
+}
+
+func idsOf(want map[string]linalg.Matrix) []int {
+	var tokens []int
+	for _, v := range want["ids"].Data {
+		tokens = append(tokens, int(v))
+	}
+	return tokens
+}
+
+// fixtures returns the folders that have an answer.
+func fixtures(t testing.TB) []string {
+	t.Helper()
+	answers, err := filepath.Glob(filepath.Join("testdata", "*", "expected.safetensors"))
+	if err != nil || len(answers) == 0 {
+		t.Fatalf("no fixture found (%v)", err)
+	}
+	var names []string
+	for _, a := range answers {
+		names = append(names, filepath.Base(filepath.Dir(a)))
+	}
+	return names
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
 }
 
 // readExpected reads every tensor of a file as a matrix of its last dimension.

@@ -1,0 +1,38 @@
+"""The small models that make.py builds, each with the shape that would show a
+mistake: head_dim is not hidden_size / heads where the family can, keys are
+shared, layers are odd in number, sequences pass windows and original contexts."""
+
+import transformers as tf
+
+llama = dict(vocab_size=37, hidden_size=16, intermediate_size=28, num_hidden_layers=2, num_attention_heads=4,
+             num_key_value_heads=2, head_dim=6, max_position_embeddings=64, rms_norm_eps=1e-5)
+gpt2 = dict(vocab_size=37, n_embd=18, n_layer=2, n_head=3, n_positions=32, bos_token_id=0, eos_token_id=0)
+# for families whose head_dim is hidden_size / heads
+even = dict(vocab_size=37, hidden_size=24, intermediate_size=28, num_hidden_layers=3, num_attention_heads=3, max_position_embeddings=64)
+
+MODELS = {
+    # head_dim is not hidden_size / heads; biases everywhere; an odd number of layers
+    "llama-bias": tf.LlamaConfig(**llama | dict(attention_bias=True, mlp_bias=True, num_hidden_layers=3)),
+    # one frequency kept, one interpolated, one slowed
+    "llama-llama3": tf.LlamaConfig(**llama, rope_theta=50.0, tie_word_embeddings=True, rope_scaling=dict(
+        rope_type="llama3", factor=8.0, low_freq_factor=1.0, high_freq_factor=4.0, original_max_position_embeddings=48)),
+    "llama-linear": tf.LlamaConfig(**llama, hidden_act="gelu", rope_scaling=dict(rope_type="linear", factor=4.0)),
+    # the sequence is longer than the context
+    "llama-dynamic": tf.LlamaConfig(**llama | dict(max_position_embeddings=16), rope_scaling=dict(rope_type="dynamic", factor=2.0)),
+    # a ramp over several frequencies, with the attention factor that follows from the factor
+    "llama-yarn": tf.LlamaConfig(**llama | dict(head_dim=16), rope_theta=100.0, rope_scaling=dict(
+        rope_type="yarn", factor=4.0, beta_fast=4.0, original_max_position_embeddings=32)),
+    "llama-yarn-mscale": tf.LlamaConfig(**llama | dict(head_dim=16), rope_theta=100.0, rope_scaling=dict(
+        rope_type="yarn", factor=4.0, beta_fast=3.0, beta_slow=0.5, truncate=False, mscale=0.7, mscale_all_dim=0.3,
+        original_max_position_embeddings=32)),
+    "mistral-window": tf.MistralConfig(**llama, sliding_window=5),
+    "gpt2-plain": tf.GPT2Config(**gpt2),
+    "gpt2-scaled": tf.GPT2Config(**gpt2, n_inner=31, activation_function="gelu", scale_attn_by_inverse_layer_idx=True,
+                                 reorder_and_upcast_attn=True, tie_word_embeddings=False),
+    "qwen3-window": tf.Qwen3Config(**llama, use_sliding_window=True, sliding_window=5, max_window_layers=1),
+    "neox-parallel": tf.GPTNeoXConfig(**even, rotary_pct=0.5, rotary_emb_base=100),
+    "neox-serial": tf.GPTNeoXConfig(**even, rotary_pct=0.25, use_parallel_residual=False, attention_bias=False, hidden_act="gelu_new",
+                                    tie_word_embeddings=True, rope_scaling=dict(rope_type="linear", factor=2.0)),
+}
+
+TOKENS = {}  # 24 where nothing is said
