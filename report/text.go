@@ -116,8 +116,12 @@ func (s *screen) footer(r *Report, written []string) {
 	if text := omitted(r); text != "" {
 		s.labeled(dim, "left out  ", text)
 	}
-	if len(written) > 0 {
-		s.labeled(dim, "full report  ", strings.Join(written, ", "))
+	for i, file := range written { // never broken, so that it can be copied
+		label := "full report  "
+		if i > 0 {
+			label = strings.Repeat(" ", len(label))
+		}
+		s.line(s.paint(dim, label) + file)
 	}
 }
 
