@@ -4,7 +4,7 @@ package finding
 var LocalizedChannel = &Rule{
 	Code: "localized-channel", Severity: Warn,
 	Doc: Doc{
-		Summary: "The leading channels of the energy field sit on a few keys: T·IPR is ten times that of random directions.",
+		Summary: "The leading channels of the energy field sit on a few keys: T·IPR is five times that of random directions.",
 		Means: "What this head compares is decided by single tokens, often a sink or a separator, rather than by " +
 			"directions that many tokens share. It is common; only when nearly all leading channels hang on single tokens is it a warning.",
 		Do: "See which tokens they are with `eigenhead head MODEL L3H5`. Quantization and key eviction must treat those keys with care.",
