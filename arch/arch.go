@@ -34,7 +34,14 @@ var families = []*family{
 	llama,   // llama.go
 	gpt2,    // gpt2.go
 	gptneox, // gptneox.go
+	opt,     // opt.go
+	phi,     // phi.go
+	phi3,    // phi3.go
+	qwen2,   // qwen2.go
 	qwen3,   // qwen3.go
+	gemma,   // gemma.go
+	gemma2,
+	gemma3,
 }
 
 // Families returns the names of the supported families, in the order of the list.
@@ -103,7 +110,7 @@ func openGGUF(c *checkpoint.Checkpoint) (*Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	i := slices.IndexFunc(families, func(f *family) bool { return f.GGUF == name })
+	i := slices.IndexFunc(families, func(f *family) bool { return f.GGUF == name && name != "" })
 	if i < 0 {
 		return nil, unknownFamily(c.Path, key, name)
 	}

@@ -26,17 +26,35 @@ func build(m *Model, f *finder, n naming, tied tying) {
 	if m.GGUF {
 		ggufVocab(m, f)
 	}
-	b.embeddings()
-	if m.Rope != nil && n.ropeTable != "" && f.has(n.ropeTable+".weight") {
-		table := f.vector(n.ropeTable+".weight", "rotated components / 2", m.Rope.Dim/2)
-		m.Rope.Table = &table
+	if n.fusedIfThere != "" && f.has(b.prefix+fmt.Sprintf(n.layer, 0)+n.fusedIfThere+".weight") {
+		b.n = n.fused(n.fusedIfThere)
 	}
+	b.embeddings()
+	b.ropeTables()
 	m.FinalNorm = b.norm(b.prefix+n.finalNorm, n.finalNorm)
 	for l := 0; l < m.Layers && f.err == nil; l++ {
 		b.at = b.prefix + fmt.Sprintf(n.layer, l)
 		m.Blocks = append(m.Blocks, b.block(l))
 	}
 	b.output(tied)
+}
+
+// ropeTables finds divisors of frequencies that are stored as tensors.
+func (b *builder) ropeTables() {
+	r := b.m.Rope
+	table := func(name string) *Vector {
+		v := b.vector(name+".weight", "rotated components / 2", r.Dim/2)
+		return &v
+	}
+	if r == nil {
+		return
+	}
+	if name := b.n.ropeTable; name != "" && b.has(name+".weight") {
+		r.Table = table(name)
+	}
+	if r.Long != nil && r.Long.Short == nil {
+		r.Long.ShortTable, r.Long.LongTable = table(b.n.ropeShort), table(b.n.ropeLong)
+	}
 }
 
 // embeddings finds what turns ids into the residual stream.

@@ -72,10 +72,15 @@ func finishRMS(m *Model, s *settings) {
 	if s.err != nil {
 		return
 	}
-	if m.Heads%m.KVHeads != 0 {
+	checkGroups(m, s)
+	m.Scale = 1 / math.Sqrt(float64(m.HeadDim))
+}
+
+// checkGroups refuses keys that cannot be shared evenly.
+func checkGroups(m *Model, s *settings) {
+	if s.err == nil && m.Heads%m.KVHeads != 0 {
 		s.err = &xerr.Format{File: s.file, What: "key value heads", Found: m.KVHeads, Want: fmt.Sprintf("a divisor of the %d query heads", m.Heads)}
 	}
-	m.Scale = 1 / math.Sqrt(float64(m.HeadDim))
 }
 
 // kvHeads reads num_key_value_heads: as many as heads where it is null; the
@@ -133,6 +138,7 @@ func allFull(s *settings) {
 // llamaMetadata reads the keys of a GGUF.
 func llamaMetadata(m *Model, s *settings) {
 	rmsMetadata(m, s)
+	wholeRopeOnly(m, s)
 	if s.err == nil && s.has("expert_count") && !off(s.values["expert_count"]) {
 		s.refuse("expert_count", "no experts", "mixtures of experts are not supported: their layers hold several MLPs and a router")
 	}
@@ -185,7 +191,11 @@ func rmsMetadata(m *Model, s *settings) {
 		s.refuse("attention.value_length", fmt.Sprintf("%d, the length of keys", m.HeadDim), "values of another length than keys are not supported in this family")
 	}
 	m.Rope = ropeMetadata(s, m.HeadDim)
-	if m.Rope.Dim != m.HeadDim && s.err == nil {
+}
+
+// wholeRopeOnly refuses a RoPE over a part of the head.
+func wholeRopeOnly(m *Model, s *settings) {
+	if s.err == nil && m.Rope.Dim != m.HeadDim {
 		s.refuse("rope.dimension_count", fmt.Sprintf("%d, the head dimension", m.HeadDim), "rotary embeddings over a part of the head are not supported in this family")
 	}
 }

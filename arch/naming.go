@@ -16,9 +16,11 @@ type naming struct {
 	attnNorm, qkv, q, k, v, qNorm, kNorm, sinks, out, attnWriteNorm, attnAddNorm string
 	ffnNorm, gateUp, gate, up, down, ffnWriteNorm, ffnAddNorm                    string
 
-	router                              string
-	expertGate, expertUp, expertDown    string // %d is the expert, or all of them are one tensor of three dimensions
-	ropeTable, ropeLongTable, ropeShort string
+	router                           string
+	expertGate, expertUp, expertDown string // %d is the expert, or all of them are one tensor of three dimensions
+	ropeTable, ropeLong, ropeShort   string
+
+	fusedIfThere string // a name for qkv that some files of the family use
 }
 
 // words are what a configuration calls the sizes, for messages.
@@ -70,5 +72,11 @@ func (n naming) fused(name string) naming {
 // plain drops the gate of the MLP.
 func (n naming) plain() naming {
 	n.gate = ""
+	return n
+}
+
+// gated replaces gate and up by one projection.
+func (n naming) gated(name string) naming {
+	n.gate, n.up, n.gateUp = "", "", name
 	return n
 }

@@ -87,6 +87,7 @@ func qwenWindows(m *Model, s *settings, source string) {
 func qwen3Metadata(m *Model, s *settings) {
 	m.QKNorm = true
 	rmsMetadata(m, s)
+	wholeRopeOnly(m, s)
 	finishRMS(m, s)
 }
 

@@ -14,6 +14,9 @@ type ropeSpec struct {
 	key     string  // of the base at the top of config.json
 	source  string  // of the default
 	context int     // trained context, which some scalings start from
+
+	original   int  // context before the extension by LongRoPE; 0: as the configuration says
+	yarnIsLong bool // "yarn" means LongRoPE
 }
 
 // ropeConfig reads the rotary settings of a config.json: the base and
@@ -76,6 +79,9 @@ func ropeType(s, p *settings, r *Rope, spec ropeSpec) {
 	if p.err != nil {
 		return
 	}
+	if kind == "yarn" && spec.yarnIsLong {
+		kind = "longrope"
+	}
 	switch kind {
 	case "default", "":
 	case "linear":
@@ -129,6 +135,8 @@ func longConfig(s, p *settings, r *Rope, spec ropeSpec) {
 	l := &Long{Original: spec.context, Short: p.divisors("short_factor", r.Dim/2), Far: p.divisors("long_factor", r.Dim/2)}
 	factor := 1.0
 	switch {
+	case spec.original != 0:
+		l.Original = spec.original
 	case s.has("original_max_position_embeddings"):
 		l.Original = s.count("original_max_position_embeddings", maxContext)
 	case p.has("original_max_position_embeddings"):

@@ -10,6 +10,11 @@ gpt2 = dict(vocab_size=37, n_embd=18, n_layer=2, n_head=3, n_positions=32, bos_t
 # for families whose head_dim is hidden_size / heads
 even = dict(vocab_size=37, hidden_size=24, intermediate_size=28, num_hidden_layers=3, num_attention_heads=3, max_position_embeddings=64)
 
+# keys are shared, layers are odd in number
+odd = dict(even, hidden_size=24, num_attention_heads=4, num_key_value_heads=2)
+opt = dict(vocab_size=37, hidden_size=24, ffn_dim=28, num_attention_heads=3, max_position_embeddings=32) | dict(num_hidden_layers=2)
+longrope = dict(rope_scaling=dict(type="longrope", short_factor=[1.0, 1.25, 1.5], long_factor=[2.0, 3.0, 5.0]))
+
 MODELS = {
     # head_dim is not hidden_size / heads; biases everywhere; an odd number of layers
     "llama-bias": tf.LlamaConfig(**llama | dict(attention_bias=True, mlp_bias=True, num_hidden_layers=3)),
@@ -33,6 +38,30 @@ MODELS = {
     "neox-parallel": tf.GPTNeoXConfig(**even, rotary_pct=0.5, rotary_emb_base=100),
     "neox-serial": tf.GPTNeoXConfig(**even, rotary_pct=0.25, use_parallel_residual=False, attention_bias=False, hidden_act="gelu_new",
                                     tie_word_embeddings=True, rope_scaling=dict(rope_type="linear", factor=2.0)),
+    "qwen2-window": tf.Qwen2Config(**odd, use_sliding_window=True, sliding_window=5, max_window_layers=2),
+    "qwen2-yarn": tf.Qwen2Config(**odd | dict(num_hidden_layers=1), tie_word_embeddings=True, rope_theta=500.0, rope_scaling=dict(
+        rope_type="yarn", factor=4.0, original_max_position_embeddings=16)),
+    "opt-before": tf.OPTConfig(**opt, activation_function="relu"),
+    # the 350M model
+    "opt-after": tf.OPTConfig(**opt | dict(num_hidden_layers=3), do_layer_norm_before=False, word_embed_proj_dim=10),
+    "phi-partial": tf.PhiConfig(**even, partial_rotary_factor=0.5),
+    "phi-shared": tf.PhiConfig(**odd, partial_rotary_factor=0.67, qk_layernorm=True),
+    "phi3-window": tf.Phi3Config(**odd, sliding_window=7, partial_rotary_factor=0.67, pad_token_id=0),
+    # the sequence is beyond the original context, and within it
+    "phi3-long": tf.Phi3Config(**odd, **longrope, original_max_position_embeddings=16, pad_token_id=0),
+    "phi3-short": tf.Phi3Config(**odd, **longrope, original_max_position_embeddings=32, pad_token_id=0),
+    "gemma": tf.GemmaConfig(**llama, pad_token_id=0),
+    # no scale is 1/√head_dim; the caps bend scores and logits
+    "gemma2": tf.Gemma2Config(**llama | dict(num_hidden_layers=3), pad_token_id=0, query_pre_attn_scalar=10, sliding_window=7,
+                              attn_logit_softcapping=3.0, final_logit_softcapping=4.0),
+    # a GGUF cannot state the scale
+    "gemma2-head-dim": tf.Gemma2Config(**llama, pad_token_id=0, query_pre_attn_scalar=6, sliding_window=7),
+    # layers 0, 1 and 3 have a window and the local base
+    "gemma3": tf.Gemma3TextConfig(**llama | dict(num_hidden_layers=4), pad_token_id=0, query_pre_attn_scalar=10, sliding_window=7,
+                                  rope_theta=500.0, rope_local_base_freq=50.0, sliding_window_pattern=3,
+                                  rope_scaling=dict(rope_type="linear", factor=8.0)),
+    "gemma3-head-dim": tf.Gemma3TextConfig(**llama | dict(num_hidden_layers=7, intermediate_size=12), pad_token_id=0,
+                                           query_pre_attn_scalar=6, sliding_window=7, rope_theta=500.0),
 }
 
 TOKENS = {}  # 24 where nothing is said

@@ -1,6 +1,8 @@
 """Writes a model as llama.cpp's converter would: its names, its order of rows and
 its keys. Only what a forward pass reads is written: there is no vocabulary."""
 
+import math
+
 import gguf
 import torch
 
@@ -48,6 +50,85 @@ def rename(name, table):
     return name
 
 
+LLAMA = [("model.embed_tokens", "token_embd"), ("model.norm", "output_norm"), ("lm_head", "output"), ("model.layers.", "blk."),
+         ("self_attn.q_proj", "attn_q"), ("self_attn.k_proj", "attn_k"), ("self_attn.v_proj", "attn_v"),
+         ("self_attn.o_proj", "attn_output"), ("self_attn.qkv_proj", "attn_qkv"), ("self_attn.dense", "attn_output"),
+         ("self_attn.q_norm", "attn_q_norm"), ("self_attn.k_norm", "attn_k_norm"),
+         ("mlp.gate_up_proj", "ffn_up"), ("mlp.gate_proj", "ffn_gate"), ("mlp.up_proj", "ffn_up"), ("mlp.down_proj", "ffn_down"),
+         ("mlp.fc1", "ffn_up"), ("mlp.fc2", "ffn_down"), ("model.final_layernorm", "output_norm"),
+         ("input_layernorm", "attn_norm")]
+SIMPLE = LLAMA + [("post_attention_layernorm", "ffn_norm")]
+SANDWICH = LLAMA + [("post_attention_layernorm", "post_attention_norm"), ("pre_feedforward_layernorm", "ffn_norm"),
+                    ("post_feedforward_layernorm", "post_ffw_norm")]
+
+
+def rms(t):
+    c = t.c
+    t.common(c.intermediate_size, c.rms_norm_eps, True)
+    d = getattr(c, "head_dim", None) or c.hidden_size // c.num_attention_heads
+    t.w.add_head_count_kv(c.num_key_value_heads)
+    t.w.add_key_length(d)
+    t.w.add_value_length(d)
+    t.w.add_rope_dimension_count(int(d * getattr(c, "partial_rotary_factor", 1.0)))
+    t.w.add_rope_freq_base(c.rope_theta)
+    scaling = c.rope_scaling if hasattr(c, "rope_scaling") else None
+    kind = (scaling or {}).get("rope_type", (scaling or {}).get("type", "default"))
+    if kind in ("linear", "yarn"):
+        t.w.add_rope_scaling_type(gguf.RopeScalingType(kind))
+        t.w.add_rope_scaling_factor(scaling["factor"])
+    if kind == "yarn":
+        t.w.add_rope_scaling_orig_ctx_len(scaling["original_max_position_embeddings"])
+    if kind == "longrope":
+        original, factor = c.original_max_position_embeddings, c.max_position_embeddings / c.original_max_position_embeddings
+        t.w.add_rope_scaling_type(gguf.RopeScalingType.LONGROPE)
+        t.w.add_rope_scaling_orig_ctx_len(original)
+        t.w.add_rope_scaling_attn_factors((1 + math.log(factor) / math.log(original)) ** 0.5)
+        t.tensor("rope_factors_long.weight", torch.tensor(scaling["long_factor"]))
+        t.tensor("rope_factors_short.weight", torch.tensor(scaling["short_factor"]))
+
+
+def llama(t, sd):
+    rms(t)
+    for name, v in sd.items():
+        if "q_proj" in name:
+            v = interleave(v, t.c.num_attention_heads)
+        if "k_proj" in name:
+            v = interleave(v, t.c.num_key_value_heads)
+        t.tensor(rename(name, SIMPLE), v)
+
+
+def simple(t, sd):
+    rms(t)
+    if getattr(t.c, "sliding_window", None) and t.c.model_type == "phi3":
+        t.w.add_sliding_window(t.c.sliding_window)
+    for name, v in sd.items():
+        t.tensor(rename(name, SIMPLE), v)
+
+
+def phi(t, sd):
+    c = t.c
+    t.common(c.intermediate_size, c.layer_norm_eps, False)
+    t.w.add_head_count_kv(c.num_key_value_heads)
+    t.w.add_rope_dimension_count(int(c.partial_rotary_factor * (c.hidden_size // c.num_attention_heads)))
+    t.w.add_rope_freq_base(c.rope_theta)
+    for name, v in sd.items():
+        t.tensor(rename(name, SIMPLE), v)
+
+
+def gemma(t, sd):
+    c = t.c
+    rms(t)
+    if c.model_type != "gemma":
+        t.w.add_sliding_window(c.sliding_window)
+    if c.model_type == "gemma2":
+        t.w.add_attn_logit_softcapping(c.attn_logit_softcapping)
+        t.w.add_final_logit_softcapping(c.final_logit_softcapping)
+    for name, v in sd.items():
+        if "norm" in name:
+            v = v.float() + 1
+        t.tensor(rename(name, SIMPLE if c.model_type == "gemma" else SANDWICH), v)
+
+
 def neox(t, sd):
     c = t.c
     t.common(c.intermediate_size, c.layer_norm_eps, False)
@@ -66,19 +147,34 @@ def neox(t, sd):
 
 # by model_type: llama.cpp's name of the architecture, and what writes it
 TWINS = {
-    "gpt_neox": ("gptneox", neox),
+    "gpt_neox": ("gptneox", neox), "llama": ("llama", llama), "qwen2": ("qwen2", simple), "phi": ("phi2", phi), "phi3": ("phi3", simple),
+    "gemma": ("gemma", gemma), "gemma2": ("gemma2", gemma), "gemma3_text": ("gemma3", gemma),
 }
+
+
+def holds(c):
+    """Whether a GGUF of the family can say all of the configuration."""
+    scaling = getattr(c, "rope_scaling", None) or {}
+    if scaling.get("rope_type") in ("llama3", "dynamic") or "mscale" in scaling or "beta_fast" in scaling:
+        return False
+    if getattr(c, "qk_layernorm", False) or getattr(c, "use_sliding_window", False):
+        return False
+    if getattr(c, "query_pre_attn_scalar", c.hidden_size) not in (c.hidden_size, getattr(c, "head_dim", 0)):
+        return False
+    if c.model_type == "llama" and c.hidden_act != "silu":
+        return False
+    return getattr(c, "hidden_act", "") not in ("gelu_new",) or c.model_type == "phi"
 
 
 def write(model, config, path):
     """Writes the twin, if the family has one and llama.cpp can hold this model."""
     path.unlink(missing_ok=True)
-    if config.model_type not in TWINS or getattr(config, "rope_scaling", None) and not getattr(config, "twin", False):
+    if config.model_type not in TWINS or not holds(config):
         return
     arch, fill = TWINS[config.model_type]
     twin = Twin(path, arch, config)
     sd = {k: v for k, v in model.state_dict().items() if "rotary_emb" not in k}
     if getattr(config, "tie_word_embeddings", False):
         sd = {k: v for k, v in sd.items() if k not in ("lm_head.weight", "embed_out.weight")}
-    fill(twin, {k: v for k, v in sd.items() if not k.endswith(("masked_bias", "attn.bias", "attention.bias"))})
+    fill(twin, {k: v for k, v in sd.items() if not k.endswith((".masked_bias", ".attn.bias", ".attention.bias"))})
     twin.close()

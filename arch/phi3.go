@@ -1,0 +1,70 @@
+package arch
+
+import "github.com/eigenhead/eigenhead/head"
+
+// phi3 is Phi-3, Phi-3.5 and Phi-4: Llama with q, k and v in one projection, gate
+// and up in another, and LongRoPE in the models of long context. Reference:
+// transformers, models/phi3; llama.cpp, LLM_ARCH_PHI3.
+var phi3 = &family{
+	Name:       "phi3",
+	ModelTypes: []string{"phi3"},
+	Classes:    []string{"Phi3ForCausalLM"},
+	GGUF:       "phi3",
+	Config:     phi3Config,
+	Metadata:   phi3Metadata,
+	Names:      phi3Names,
+}
+
+// phi3Config reads a config.json.
+func phi3Config(m *Model, s *settings) {
+	const source = "Phi3Config default"
+	hfShape(m, s)
+	m.Activation = s.activation("hidden_act", "silu", source)
+	m.NormEps = s.positiveOr("rms_norm_eps", 1e-5, source)
+	m.KVHeads = kvHeads(m, s, 0, source)
+	m.HeadDim = headDim(m, s)
+	m.Tied = s.flagOr("tie_word_embeddings", false, source)
+	spec := wholeRope(m, 10000, source)
+	spec.partial = s.positiveOr("partial_rotary_factor", 1, source)
+	spec.yarnIsLong = true // what early configurations call yarn or su
+	spec.original = s.countOr("original_max_position_embeddings", maxContext, 4096, source)
+	m.Rope = ropeConfig(s, spec)
+	if s.has("sliding_window") {
+		m.plan.masks = everywhere(m, s.count("sliding_window", maxContext))
+	}
+	finishRMS(m, s)
+}
+
+// everywhere gives every layer the same window.
+func everywhere(m *Model, window int) []head.Mask {
+	masks := make([]head.Mask, m.Layers)
+	for l := range masks {
+		masks[l] = head.Mask{Kind: head.MaskWindow, Window: window}
+	}
+	return masks
+}
+
+// phi3Metadata reads the keys of a GGUF.
+func phi3Metadata(m *Model, s *settings) {
+	rmsMetadata(m, s)
+	if m.Rope != nil && m.Rope.Long != nil && !s.has("rope.scaling.attn_factor") && s.err == nil { // an older converter
+		m.Rope.Attention = longAttention(float64(m.Context)/float64(m.Rope.Long.Original), float64(m.Rope.Long.Original))
+	}
+	if s.has("attention.sliding_window") && !off(s.values["attention.sliding_window"]) {
+		m.plan.masks = everywhere(m, s.count("attention.sliding_window", maxContext))
+	}
+	s.asked["attention.sliding_window"] = true
+	finishRMS(m, s)
+}
+
+// phi3Names gives the names in either format. llama.cpp keeps gate and up in
+// ffn_up.
+func phi3Names(m *Model) naming {
+	if m.GGUF {
+		n := ggufNames().gated("ffn_up")
+		n.fusedIfThere = "attn_qkv"
+		n.ropeLong, n.ropeShort = "rope_factors_long", "rope_factors_short"
+		return n
+	}
+	return llamaNames().fused("self_attn.qkv_proj").gated("mlp.gate_up_proj")
+}
