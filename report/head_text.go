@@ -18,7 +18,7 @@ const topTokens = 5
 // query tokens and key tokens that carry most of it.
 func WriteHeadText(w io.Writer, v *HeadView, o TextOptions) error {
 	s := newScreen(o)
-	s.line(s.paint(bold, v.ID.String()) + cells.Truncate(fmt.Sprintf(" of %s, KV head %d, head dim %d", v.Source, v.KVHead, v.Dim), s.width-cells.StringWidth(v.ID.String()), "…"))
+	s.line(s.paint(bold, v.ID.String()) + cells.Truncate(clean(fmt.Sprintf(" of %s, KV head %d, head dim %d", v.Source, v.KVHead, v.Dim)), s.width-cells.StringWidth(v.ID.String()), "…"))
 	s.labeled(dim, "field  ", fmt.Sprintf("%s convention, %s, ‖E‖ %s", v.Convention, plural(v.Tokens, "token", "tokens"), num(v.Frobenius)))
 	for i, r := range v.Ranks {
 		label := "rank   "

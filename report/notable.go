@@ -71,20 +71,24 @@ func (r *Report) byPlace() map[string]map[string]measure.Value {
 	return at
 }
 
-// findings writes the most notable heads in at most about room lines: every rule
-// gets its strongest, and those that warn get more.
+// findings writes the most notable heads in about room lines: everything that
+// warns first, then the strongest note of each rule as far as there is room; the
+// notes of the other rules are counted.
 func (s *screen) findings(r *Report, room int) {
 	list := r.notables()
 	s.line("")
 	s.headline(r, len(list) > 0)
-	groups := byCode(list)
-	each := 2 // lines for one finding
-	spare := max(0, room/each-len(groups))
-	for _, g := range groups {
+	last := s.lines + room - 2
+	var counted []string
+	for _, g := range byCode(list) {
+		info := g[0].Severity == finding.Info
+		if info && s.lines+1 > last {
+			counted = append(counted, fmt.Sprintf("%s × %d", g[0].Code, len(g)))
+			continue
+		}
 		n := 1
-		if g[0].Severity != finding.Info {
-			n = min(len(g), 1+spare)
-			spare -= n - 1
+		if !info {
+			n = min(len(g), maxOfOne)
 		}
 		for i, f := range g[:n] {
 			var rest []notable
@@ -94,7 +98,13 @@ func (s *screen) findings(r *Report, room int) {
 			s.notable(f, rest)
 		}
 	}
+	if len(counted) > 0 {
+		s.labeled(dim, "and  ", strings.Join(counted, ", "))
+	}
 }
+
+// maxOfOne is how many findings of one rule that warns are written out.
+const maxOfOne = 4
 
 // byCode cuts a sorted list where severity or code changes.
 func byCode(list []notable) [][]notable {
@@ -122,6 +132,10 @@ func (s *screen) headline(r *Report, columns bool) {
 	if !columns || s.width < tableWidth {
 		s.line(s.paint(st, text))
 		return
+	}
+	if cells.StringWidth(text) > nameWidth {
+		s.line(s.paint(st, text))
+		text = ""
 	}
 	s.line(s.paint(st, left(text, nameWidth)) + s.paint(dim, row("value", "null ± spread", "difference", "z")))
 }

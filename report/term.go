@@ -3,6 +3,7 @@ package report
 import (
 	"io"
 	"strings"
+	"unicode"
 
 	"github.com/mattn/go-runewidth"
 )
@@ -51,8 +52,22 @@ func (s *screen) line(text string) {
 	s.lines++
 }
 
+// clean replaces control characters: names from files must not steer the terminal.
+func clean(text string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r == '\n' || r == '\t':
+			return ' '
+		case unicode.IsControl(r):
+			return '\ufffd'
+		}
+		return r
+	}, strings.ToValidUTF8(text, "\ufffd"))
+}
+
 // labeled writes text after a label, further lines indented below it.
 func (s *screen) labeled(st style, label, text string) {
+	label, text = clean(label), clean(text)
 	indent := cells.StringWidth(label)
 	for i, part := range wrapText(text, max(s.width-indent, 10)) {
 		head := strings.Repeat(" ", indent)

@@ -66,7 +66,7 @@ func (s *screen) model(r *Report) {
 	if m.Name != "" && m.Name != name {
 		name += " (" + m.Name + ")"
 	}
-	s.line(s.paint(bold, cells.Truncate(name, s.width, "…")))
+	s.line(s.paint(bold, cells.Truncate(clean(name), s.width, "…")))
 	s.labeled(dim, "model  ", strings.Join(facts, " · "))
 	if len(m.Defaults) > 0 {
 		s.labeled(dim, "assumed  ", strings.Join(m.Defaults, "; "))

@@ -9,6 +9,9 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"unicode"
+
+	"pgregory.net/rapid"
 )
 
 var update = flag.Bool("update", false, "rewrite golden files")
@@ -56,7 +59,7 @@ func TestText(t *testing.T) {
 					t.Errorf("%s: %d columns: %s", name, n, line)
 				}
 			}
-			if width >= 80 && len(lines) > screenful+6 {
+			if width >= 80 && len(lines) > screenful+4 {
 				t.Errorf("%s: %d lines", name, len(lines))
 			}
 			if strings.Contains(got, "\x1b") || strings.Contains(got, "NaN") {
@@ -68,6 +71,30 @@ func TestText(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestTextProperties: no line is wider than asked for, whatever the model's shape.
+func TestTextProperties(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		kv := rapid.IntRange(1, 2).Draw(t, "KV heads")
+		layers := rapid.SampledFrom([]int{1, 2, 3, 5, 31, 63}).Draw(t, "layers")
+		r := sample(layers, kv*rapid.IntRange(1, 7).Draw(t, "heads per KV head"), kv, rapid.IntRange(2, 6).Draw(t, "tokens"))
+		r.Source.Path = rapid.StringN(1, 60, 90).Draw(t, "name")
+		width := rapid.IntRange(40, 220).Draw(t, "width")
+		var out bytes.Buffer
+		r.Model.Name, r.Input.Text = r.Source.Path, r.Source.Path
+		if err := WriteText(&out, r, TextOptions{Width: width}); err != nil {
+			t.Fatal(err)
+		}
+		for _, line := range strings.Split(out.String(), "\n") {
+			if n := cells.StringWidth(line); n > width {
+				t.Fatalf("%d columns at width %d: %q", n, width, line)
+			}
+			if strings.ContainsFunc(line, unicode.IsControl) {
+				t.Fatalf("a control character reaches the terminal: %q", line)
+			}
+		}
+	})
 }
 
 // trimmed drops blanks at line ends, which styles may enclose.
