@@ -228,9 +228,10 @@ func (t *Trajectory) left(h, f int, final float64) (Event, bool) {
 		Text: fmt.Sprintf("head %d left feature %d (|m| peaked at %.2f at t = %.4g, ends at %.2f)", h+1, f+1, peak, t.Times[at], end)}, true
 }
 
-// plateaus finds stretches in which the loss falls by less than plateauFall of its
-// whole fall while time grows by plateauRatio, followed by a further fall of more
-// than twice that.
+// plateaus finds stretches over which the loss, per unit of ln t, falls so slowly
+// that growth of t by plateauRatio takes less than plateauFall of the whole fall,
+// at least that long, and followed by a further fall of more than twice that. The
+// first thousandth of the run, in which nothing can have happened, is left out.
 func (t *Trajectory) plateaus() []Event {
 	n := len(t.Loss)
 	top, low := t.Loss[0], t.Loss[0]
@@ -238,20 +239,23 @@ func (t *Trajectory) plateaus() []Event {
 		top, low = max(top, v), min(low, v)
 	}
 	tiny := plateauFall * (top - low)
+	flat := func(i int) bool {
+		return math.Abs(t.Loss[i+1]-t.Loss[i]) <= tiny/math.Log(plateauRatio)*math.Log(t.Times[i+1]/t.Times[i])
+	}
 	var all []Event
-	for i := 1; i < n; {
-		j := i
-		for j+1 < n && math.Abs(t.Loss[j+1]-t.Loss[i]) <= tiny {
-			j++
-		}
-		further := t.Loss[j] - t.Loss[n-1]
-		if t.Times[i] > 0 && t.Times[j] > plateauRatio*t.Times[i] && further > 2*tiny {
-			all = append(all, Event{Kind: Plateau, Time: t.Times[i], Until: t.Times[j], Value: t.Loss[i],
-				Text: fmt.Sprintf("the loss stands at %.3f until t = %.4g", t.Loss[i], t.Times[j])})
-			i = j + 1
+	for i := 1; i+1 < n; i++ {
+		if t.Times[i] < t.Times[n-1]/1000 || !flat(i) {
 			continue
 		}
-		i++
+		j := i
+		for j+1 < n && flat(j) {
+			j++
+		}
+		if t.Times[j] > plateauRatio*t.Times[i] && t.Loss[j]-t.Loss[n-1] > 2*tiny {
+			all = append(all, Event{Kind: Plateau, Time: t.Times[i], Until: t.Times[j], Value: t.Loss[j],
+				Text: fmt.Sprintf("the loss stands at %.3f until t = %.4g", t.Loss[j], t.Times[j])})
+		}
+		i = j
 	}
 	return all
 }
