@@ -3,6 +3,7 @@ package eigenhead
 import (
 	"context"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 
@@ -10,6 +11,7 @@ import (
 	"github.com/eigenhead/eigenhead/head"
 	"github.com/eigenhead/eigenhead/internal/xerr"
 	"github.com/eigenhead/eigenhead/linalg"
+	"github.com/eigenhead/eigenhead/measure"
 	"github.com/eigenhead/eigenhead/report"
 	"github.com/eigenhead/eigenhead/spectrum"
 )
@@ -46,7 +48,10 @@ func Head(ctx context.Context, source string, id head.ID, channels int, opts *Op
 		if i < 0 {
 			return &xerr.Usage{Flag: id.String(), Found: "head not found", Want: fmt.Sprintf("one of the layer's %d heads", len(l.Pairs))}
 		}
-		return viewPair(ctx, view, l.Pairs[i], opts.Energy, channels)
+		if err := viewPair(ctx, view, l.Pairs[i], opts.Energy, channels); err != nil {
+			return err
+		}
+		return viewMeasures(ctx, view, l, opts)
 	})
 	return view, err
 }
@@ -62,7 +67,7 @@ func viewPair(ctx context.Context, view *report.HeadView, p head.Pair, conventio
 	if err != nil {
 		return fmt.Errorf("%v: %w", p.ID, err)
 	}
-	view.Frobenius = all.Frobenius()
+	view.Frobenius, view.Sigma = all.Frobenius(), all.Sigma
 	for c := range min(n, all.Rank(all.Noise)) {
 		view.Channels = append(view.Channels, report.HeadChannel{
 			Sigma: all.Sigma[c], Share: math.Pow(all.Sigma[c]/view.Frobenius, 2),
@@ -71,6 +76,35 @@ func viewPair(ctx context.Context, view *report.HeadView, p head.Pair, conventio
 	}
 	view.Ranks, err = ranks(ctx, p)
 	return err
+}
+
+// viewMeasures adds every measure of the head and of its KV head, and the null
+// spectrum. The whole layer is measured, as overlaps need all its heads.
+func viewMeasures(ctx context.Context, view *report.HeadView, l *head.Layer, opts *Options) error {
+	nulls := measure.NewNulls(opts.CacheDir, opts.Simulating)
+	table, err := measure.Run(ctx, l, &measure.Options{
+		Convention: attention.Convention(view.Convention), Memory: DefaultMemory, Seed: opts.Seed, Nulls: nulls,
+	})
+	if err != nil {
+		return err
+	}
+	view.Measures = map[string]measure.Value{}
+	for _, h := range table.Heads {
+		if h.ID == view.ID {
+			maps.Copy(view.Measures, h.Measures)
+		}
+	}
+	for _, k := range table.KVHeads {
+		if k.KVHead == view.KVHead {
+			maps.Copy(view.Measures, k.Measures)
+		}
+	}
+	if attention.Convention(view.Convention) == attention.Full {
+		for _, s := range nulls.Spectrum(view.Tokens, view.Dim) {
+			view.NullSigma = append(view.NullSigma, s*view.Frobenius)
+		}
+	}
+	return nil
 }
 
 // squares returns the squares of a column, which sum to 1.
