@@ -135,3 +135,20 @@ func transpose(t bool) blas.Transpose {
 	}
 	return blas.NoTrans
 }
+
+func BenchmarkWeigh(b *testing.B) {
+	z, w := make([]float64, 1024), make([]float64, 1024)
+	for b.Loop() {
+		Weigh(z, w, 0)
+	}
+	b.ReportMetric(1024*float64(b.N)/b.Elapsed().Seconds()/1e9, "G/s")
+}
+
+func BenchmarkRowDots(b *testing.B) {
+	const n = 512
+	a, x, y := make([]float64, n*n), make([]float64, n), make([]float64, n)
+	for b.Loop() {
+		RowDots(y, a, n, x)
+	}
+	b.ReportMetric(n*n*8*float64(b.N)/b.Elapsed().Seconds()/1e9, "GB/s")
+}

@@ -32,6 +32,14 @@ func TestUpperHalvesAreCleanAfterEveryKernel(t *testing.T) {
 			"axpy":        func() { s.axpy(2, buf, out) },
 			"exp32":       func() { s.exp32(out32, buf32, 1) },
 			"exp64":       func() { s.exp64(out, buf, 1) },
+			"peak32":      func() { s.row.peak32(64, &buf32[0]) },
+			"peak64":      func() { s.row.peak64(64, &buf[0]) },
+			"times32":     func() { s.row.times32(64, 2, &buf32[0]) },
+			"times64":     func() { s.row.times64(64, 2, &buf[0]) },
+			"spread":      func() { s.row.spread(64, 2, &buf[0], &out[0]) },
+			"weigh":       func() { s.row.weigh(64, &buf[0], &out[0], 1, &out[64]) },
+			"rowdots":     func() { s.row.dots(2, 8, &buf[0], 8, &buf[64], &out[0]) },
+			"expsum32":    func() { s.row.expSum(64, &out32[0], &buf32[0], 1) },
 		}
 		for name, call := range kernels {
 			// Preemption between call and probe may restore other bits: once clean is enough.

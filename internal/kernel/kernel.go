@@ -28,6 +28,7 @@ type set struct {
 	axpy   func(alpha float64, x, y []float64)
 	exp32  func(dst, x []float32, shift float32)
 	exp64  func(dst, x []float64, shift float64)
+	row    row
 }
 
 // Select returns the name of the set in use: the one that EIGENHEAD_KERNEL

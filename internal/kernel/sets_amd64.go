@@ -28,6 +28,10 @@ var avx512 = &set{
 	axpy:   axpyAVX512,
 	exp32:  expF32AVX512,
 	exp64:  expF64AVX512,
+	row: row{
+		lanes: 8, peak32: peak32AVX512, peak64: peak64AVX512, times32: times32AVX512, times64: times64AVX512,
+		spread: spread64AVX512, weigh: weigh64AVX512, dots: rowdots64AVX512, expSum: expsum32AVX512,
+	},
 }
 
 var avx2 = &set{
@@ -39,6 +43,10 @@ var avx2 = &set{
 	axpy:   axpyAVX2,
 	exp32:  expF32AVX2,
 	exp64:  expF64AVX2,
+	row: row{
+		lanes: 4, peak32: peak32AVX2, peak64: peak64AVX2, times32: times32AVX2, times64: times64AVX2,
+		spread: spread64AVX2, weigh: weigh64AVX2, dots: rowdots64AVX2, expSum: expsum32AVX2,
+	},
 }
 
 func bit(b bool) int {
@@ -101,10 +109,6 @@ func transpose64(dst []float64, ds int, src []float64, ss, rows, cols int) {
 		plainTranspose(dst[i:], ds, src[i*ss:], ss, rows-i, cols)
 	}
 }
-
-// Calls of assembly cannot be preempted: long vectors go in pieces of this many
-// elements, some ten microseconds at most.
-const piece = 8192
 
 func dotAVX512(x, y []float64) float64 {
 	return dotPieces(x, y, 8, func(n int, x, y *float64) float64 { return dot64AVX512(n, x, y) })

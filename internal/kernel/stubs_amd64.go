@@ -14,6 +14,16 @@ func gemm32AVX2(k int, a *float32, ars int, aks int, b *float32, bks int, c *flo
 //go:noescape
 func exp32AVX2(n int, dst *float32, x *float32, shift float32)
 
+// peak32AVX2 returns the largest of n elements, a positive multiple of 8.
+//
+//go:noescape
+func peak32AVX2(n int, x *float32) float32
+
+// times32AVX2 multiplies n elements, a multiple of 8.
+//
+//go:noescape
+func times32AVX2(n int, factor float32, x *float32)
+
 // gemm64AVX2 computes a 6×8 tile of C = A·B, or of C += A·B if add is 1. Element (i, p) of A is a[i·ars+p·aks], (p, j) of B is b[p·bks+j].
 //
 //go:noescape
@@ -23,6 +33,36 @@ func gemm64AVX2(k int, a *float64, ars int, aks int, b *float64, bks int, c *flo
 //
 //go:noescape
 func exp64AVX2(n int, dst *float64, x *float64, shift float64)
+
+// peak64AVX2 returns the largest of n elements, a positive multiple of 4.
+//
+//go:noescape
+func peak64AVX2(n int, x *float64) float64
+
+// times64AVX2 multiplies n elements, a multiple of 4.
+//
+//go:noescape
+func times64AVX2(n int, factor float64, x *float64)
+
+// spread64AVX2 multiplies n elements of x, a multiple of 4, and adds the products to sum.
+//
+//go:noescape
+func spread64AVX2(n int, factor float64, x *float64, sum *float64)
+
+// weigh64AVX2 stores exp(z−top) in z over n elements, a positive multiple of 4, z ≤ top, and adds Σt, Σt², Σe, Σe·t, Σe², Σe·w to sums, t = z−top.
+//
+//go:noescape
+func weigh64AVX2(n int, z *float64, w *float64, top float64, sums *float64)
+
+// rowdots64AVX2 stores in y the dot products of blocks·4 rows of k elements, a positive multiple of 4, that lie ars apart, with x.
+//
+//go:noescape
+func rowdots64AVX2(blocks int, k int, a *float64, ars int, x *float64, y *float64)
+
+// expsum32AVX2 stores e^(x−shift) over n elements, a positive multiple of 8, and returns their sum.
+//
+//go:noescape
+func expsum32AVX2(n int, dst *float32, x *float32, shift float32) float64
 
 // thin64AVX2 computes C += A·X for blocks·4 rows. Element (i, p) of A is a[i·ars+p·aks], X is [k, 8] and C [blocks·4, 8], both compact.
 //
@@ -49,6 +89,16 @@ func gemm32AVX512(k int, a *float32, ars int, aks int, b *float32, bks int, c *f
 //go:noescape
 func exp32AVX512(n int, dst *float32, x *float32, shift float32)
 
+// peak32AVX512 returns the largest of n elements, a positive multiple of 16.
+//
+//go:noescape
+func peak32AVX512(n int, x *float32) float32
+
+// times32AVX512 multiplies n elements, a multiple of 16.
+//
+//go:noescape
+func times32AVX512(n int, factor float32, x *float32)
+
 // gemm64AVX512 computes a 14×16 tile of C = A·B, or of C += A·B if add is 1. Element (i, p) of A is a[i·ars+p·aks], (p, j) of B is b[p·bks+j].
 //
 //go:noescape
@@ -58,6 +108,36 @@ func gemm64AVX512(k int, a *float64, ars int, aks int, b *float64, bks int, c *f
 //
 //go:noescape
 func exp64AVX512(n int, dst *float64, x *float64, shift float64)
+
+// peak64AVX512 returns the largest of n elements, a positive multiple of 8.
+//
+//go:noescape
+func peak64AVX512(n int, x *float64) float64
+
+// times64AVX512 multiplies n elements, a multiple of 8.
+//
+//go:noescape
+func times64AVX512(n int, factor float64, x *float64)
+
+// spread64AVX512 multiplies n elements of x, a multiple of 8, and adds the products to sum.
+//
+//go:noescape
+func spread64AVX512(n int, factor float64, x *float64, sum *float64)
+
+// weigh64AVX512 stores exp(z−top) in z over n elements, a positive multiple of 8, z ≤ top, and adds Σt, Σt², Σe, Σe·t, Σe², Σe·w to sums, t = z−top.
+//
+//go:noescape
+func weigh64AVX512(n int, z *float64, w *float64, top float64, sums *float64)
+
+// rowdots64AVX512 stores in y the dot products of blocks·4 rows of k elements, a positive multiple of 8, that lie ars apart, with x.
+//
+//go:noescape
+func rowdots64AVX512(blocks int, k int, a *float64, ars int, x *float64, y *float64)
+
+// expsum32AVX512 stores e^(x−shift) over n elements, a positive multiple of 16, and returns their sum.
+//
+//go:noescape
+func expsum32AVX512(n int, dst *float32, x *float32, shift float32) float64
 
 // thin64AVX512 computes C += A·X for blocks·8 rows. Element (i, p) of A is a[i·ars+p·aks], X is [k, 8] and C [blocks·8, 8], both compact.
 //

@@ -20,11 +20,7 @@ type expConst struct {
 var exp32Const = expConst{low: -105, high: 89, ln2High: 0x1.62e4p-1, degree: 7}
 var exp64Const = expConst{low: -746, high: 710, ln2High: 0x1.62e42feep-1, degree: 13}
 
-// exp writes dst = e^(x − shift) over whole vectors:
-//
-//	n = round(x/ln2),  r = x − n·ln2,  e^x = 2^n·e^r
-//
-// The clamp lets NaN through: MIN and MAX return their second source then.
+// exp writes dst = e^(x − shift) over whole vectors.
 func exp(s isa, e elem) {
 	c := exp64Const
 	if e.size == 4 {
@@ -35,25 +31,38 @@ func exp(s isa, e elem) {
 	text(name, "func(n int, dst, x *"+e.typ+", shift "+e.typ+")",
 		"%s stores e^(x−shift) over n elements, a positive multiple of %d.", name, lanes)
 	n, dst, x := pointer("n"), pointer("dst"), pointer("x")
-	p, err := Param("shift").Resolve()
-	if err != nil {
-		panic(err)
-	}
-	shift := s.vec()
-	e.bcast(p.Addr, shift)
-	constant := func(v float64) Mem { return e.constant(s, v) }
-	low, high, log2e := s.vec(), s.vec(), s.vec()
-	e.load(constant(c.low), low)
-	e.load(constant(c.high), high)
-	e.load(constant(math.Log2E), log2e)
+	shift := s.scalar(e, "shift")
 
 	Label("loop")
-	v, k, r, t := s.vec(), s.vec(), s.vec(), s.vec()
+	v := s.vec()
 	e.load(Mem{Base: x}, v)
 	e.sub(shift, v, v)
-	e.min(v, high, v)
-	e.max(v, low, v)
-	e.mul(log2e, v, k)
+	s.clamp(e, c, v)
+	e.load(s.expOf(e, c, v), Mem{Base: dst})
+	ADDQ(Imm(uint64(s.bytes())), x)
+	ADDQ(Imm(uint64(s.bytes())), dst)
+	SUBQ(I32(lanes), n)
+	JNZ(LabelRef("loop"))
+	leave()
+}
+
+// clamp keeps v where exp neither overflows nor underflows more than once. It
+// lets NaN through: MIN and MAX return their second source then.
+func (s isa) clamp(e elem, c expConst, v VecVirtual) {
+	bound := s.vec()
+	e.load(e.constant(s, c.high), bound)
+	e.min(v, bound, v)
+	e.load(e.constant(s, c.low), bound)
+	e.max(v, bound, v)
+}
+
+// expOf returns the exponential of v, which it keeps:
+//
+//	n = round(v/ln2),  r = v − n·ln2,  e^v = 2^n·e^r
+func (s isa) expOf(e elem, c expConst, v VecVirtual) VecVirtual {
+	constant := func(v float64) Mem { return e.constant(s, v) }
+	k, r, t := s.vec(), s.vec(), s.vec()
+	e.mul(constant(math.Log2E), v, k)
 	s.round(e, k, k)
 	e.load(v, r)
 	e.fnma(constant(c.ln2High), k, r)
@@ -63,12 +72,7 @@ func exp(s isa, e elem) {
 		e.fma213(constant(1/factorial(i)), r, t)
 	}
 	s.scale(e, k, t)
-	e.load(t, Mem{Base: dst})
-	ADDQ(Imm(uint64(s.bytes())), x)
-	ADDQ(Imm(uint64(s.bytes())), dst)
-	SUBQ(I32(lanes), n)
-	JNZ(LabelRef("loop"))
-	leave()
+	return t
 }
 
 func factorial(n int) float64 {

@@ -24,7 +24,13 @@ func main() {
 		for _, e := range []elem{f32, f64} {
 			gemm(s, e)
 			exp(s, e)
+			peak(s, e)
+			times(s, e)
 		}
+		spread(s)
+		weigh(s)
+		rowDots(s)
+		expSum(s)
 		thin(s)
 		dot(s)
 		axpy(s)

@@ -21,13 +21,14 @@ type elem struct {
 	sub       func(...Op)
 	mul       func(...Op)
 	min, max  func(...Op)
+	store1    func(...Op) // the lowest lane
 }
 
 var f32 = elem{"32", "float32", 4, VMOVUPS, VBROADCASTSS, VFMADD231PS, VFNMADD231PS, VFMADD213PS,
-	VADDPS, VSUBPS, VMULPS, VMINPS, VMAXPS}
+	VADDPS, VSUBPS, VMULPS, VMINPS, VMAXPS, VMOVSS}
 
 var f64 = elem{"64", "float64", 8, VMOVUPD, VBROADCASTSD, VFMADD231PD, VFNMADD231PD, VFMADD213PD,
-	VADDPD, VSUBPD, VMULPD, VMINPD, VMAXPD}
+	VADDPD, VSUBPD, VMULPD, VMINPD, VMAXPD, VMOVSD}
 
 // vec returns a fresh vector register of the instruction set.
 func (s isa) vec() VecVirtual {
