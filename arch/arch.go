@@ -26,7 +26,7 @@ type family struct {
 	GGUF       string   // general.architecture
 	Config     func(m *Model, s *settings)
 	Metadata   func(m *Model, s *settings)
-	Names      func(m *Model) naming
+	Names      func(m *Model, f *finder) naming
 }
 
 // families is every family that can be opened.
@@ -37,9 +37,14 @@ var families = []*family{
 	opt,     // opt.go
 	phi,     // phi.go
 	phi3,    // phi3.go
-	qwen2,   // qwen2.go
-	qwen3,   // qwen3.go
-	gemma,   // gemma.go
+	gptj,    // gptj.go
+	stablelm,
+	starcoder2,
+	olmo2,
+	smollm3,
+	qwen2, // qwen2.go
+	qwen3, // qwen3.go
+	gemma, // gemma.go
 	gemma2,
 	gemma3,
 }
@@ -130,7 +135,7 @@ func openGGUF(c *checkpoint.Checkpoint) (*Model, error) {
 // assemble finds the tensors once the configuration is read.
 func assemble(c *checkpoint.Checkpoint, m *Model, fam *family, tied tying, source string) (*Model, error) {
 	f := newFinder(c, source)
-	build(m, f, fam.Names(m), tied)
+	build(m, f, fam.Names(m, f), tied)
 	if f.err != nil {
 		return nil, f.err
 	}

@@ -2,6 +2,7 @@ package arch
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/eigenhead/eigenhead/head"
 )
@@ -25,9 +26,6 @@ func build(m *Model, f *finder, n naming, tied tying) {
 	}
 	if m.GGUF {
 		ggufVocab(m, f)
-	}
-	if n.fusedIfThere != "" && f.has(b.prefix+fmt.Sprintf(n.layer, 0)+n.fusedIfThere+".weight") {
-		b.n = n.fused(n.fusedIfThere)
 	}
 	b.embeddings()
 	b.ropeTables()
@@ -134,7 +132,7 @@ func (b *builder) attention(block *Block) {
 			b.linear(b.at+n.v, keys+" × "+n.words.width, kv, m.Width, p.qkvBias),
 		}
 	}
-	block.QNorm, block.KNorm = b.headNorm(n.qNorm, q), b.headNorm(n.kNorm, kv)
+	block.QNorm, block.KNorm = b.headNorm(n.qNorm, m.Heads), b.headNorm(n.kNorm, m.KVHeads)
 	if n.sinks != "" {
 		name := b.at + n.sinks
 		if b.m.GGUF {
@@ -187,31 +185,46 @@ func (b *builder) norm(name, part string) *Norm {
 	if part == "" {
 		return nil
 	}
-	return b.normOf(name, b.n.words.width, b.m.Width, b.m.Width)
+	return b.normOf(name, b.n.words.width, b.m.Width)
 }
 
 func (b *builder) layerNorm(part string) *Norm { return b.norm(b.at+part, part) }
 
-// headNorm returns the norm of q or k, whose gain has as many values as a head
-// or as the row.
-func (b *builder) headNorm(part string, row int) *Norm {
+// headNorm returns the norm of q or of k: over a head, with gains that all heads
+// share or with gains for each, or over the whole row, as the shape of the gains
+// tells.
+func (b *builder) headNorm(part string, heads int) *Norm {
+	d := b.m.HeadDim
+	name := b.at + part
 	if part == "" {
 		return nil
 	}
-	width := b.m.HeadDim
-	if t, ok := b.c.Tensor(b.at + part + ".weight"); ok && len(t.Shape) == 1 && t.Shape[0] == row {
-		width = row
+	if strings.Contains(part, "%d") {
+		n := &Norm{RMS: b.m.Norm == "rms", Eps: b.m.NormEps, Width: d, Gain: Vector{N: heads * d, c: b.c}}
+		for h := range heads {
+			n.Gain.parts = append(n.Gain.parts, b.vector(fmt.Sprintf(name, h)+".weight", b.n.words.headDim, d))
+		}
+		return n
 	}
-	return b.normOf(b.at+part, b.n.words.headDim, width, width)
+	t, _ := b.c.Tensor(name + ".weight")
+	switch {
+	case t != nil && len(t.Shape) == 2: // a row for each head
+		gains := b.tensor(name+".weight", b.n.words.heads+" × "+b.n.words.headDim, heads, d)
+		return &Norm{RMS: b.m.Norm == "rms", Eps: b.m.NormEps, Width: d, Gain: Vector{N: heads * d, c: b.c, tensor: gains}}
+	case t != nil && len(t.Shape) == 1 && t.Shape[0] == heads*d:
+		d *= heads
+	}
+	return b.normOf(name, b.n.words.headDim, d)
 }
 
-func (b *builder) normOf(name, why string, width, gains int) *Norm {
-	n := &Norm{RMS: b.m.Norm == "rms", Eps: b.m.NormEps, Width: width, Gain: b.vector(name+".weight", why, gains)}
+// normOf returns a norm over width values with as many gains.
+func (b *builder) normOf(name, why string, width int) *Norm {
+	n := &Norm{RMS: b.m.Norm == "rms", Eps: b.m.NormEps, Width: width, Gain: b.vector(name+".weight", why, width)}
 	if b.m.plan.plusOne {
 		n.Gain.plus = 1
 	}
 	if !n.RMS {
-		bias := b.vector(name+".bias", why, gains)
+		bias := b.vector(name+".bias", why, width)
 		n.Bias = &bias
 	}
 	return n

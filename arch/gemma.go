@@ -118,7 +118,7 @@ func gemmaScale(m *Model, layers int) {
 }
 
 // sandwichNames gives the names of layers with norms before and after.
-func sandwichNames(m *Model) naming {
+func sandwichNames(m *Model, _ *finder) naming {
 	if m.GGUF {
 		n := ggufNames()
 		n.attnWriteNorm, n.ffnWriteNorm = "post_attention_norm", "post_ffw_norm"
@@ -139,7 +139,7 @@ var gemma3 = &family{
 	GGUF:       "gemma3",
 	Config:     gemma3Config,
 	Metadata:   gemma3Metadata,
-	Names:      func(m *Model) naming { return sandwichNames(m).withQKNorm(m.GGUF) },
+	Names:      func(m *Model, f *finder) naming { return sandwichNames(m, f).withQKNorm(m.GGUF) },
 }
 
 // gemma3Config reads a config.json.

@@ -18,6 +18,23 @@ var gpt2 = &family{
 // gpt2Config reads a config.json.
 func gpt2Config(m *Model, s *settings) {
 	const source = "GPT2Config default"
+	gpt2Shape(m, s)
+	m.Activation = s.activation("activation_function", "gelu_new", source)
+	m.NormEps = s.positiveOr("layer_norm_epsilon", 1e-5, source)
+	m.Tied = s.flagOr("tie_word_embeddings", true, source)
+	scaled := s.flagOr("scale_attn_weights", true, source)
+	byLayer := s.flagOr("scale_attn_by_inverse_layer_idx", false, source)
+	finishGPT2(m, s, "n_embd", "n_head")
+	if !scaled {
+		m.Scale = 1
+	}
+	if byLayer {
+		m.plan.scale = func(l int) float64 { return m.Scale / float64(l+1) }
+	}
+}
+
+// gpt2Shape reads the sizes as GPT-2 calls them.
+func gpt2Shape(m *Model, s *settings) {
 	m.Layers = s.count("n_layer", maxLayers)
 	m.Heads = s.count("n_head", maxHeads)
 	m.Width = s.count("n_embd", maxWidth)
@@ -33,18 +50,6 @@ func gpt2Config(m *Model, s *settings) {
 	} else {
 		s.asked["n_inner"] = true
 		m.FFN = 4 * m.Width // what a null means
-	}
-	m.Activation = s.activation("activation_function", "gelu_new", source)
-	m.NormEps = s.positiveOr("layer_norm_epsilon", 1e-5, source)
-	m.Tied = s.flagOr("tie_word_embeddings", true, source)
-	scaled := s.flagOr("scale_attn_weights", true, source)
-	byLayer := s.flagOr("scale_attn_by_inverse_layer_idx", false, source)
-	finishGPT2(m, s, "n_embd", "n_head")
-	if !scaled {
-		m.Scale = 1
-	}
-	if byLayer {
-		m.plan.scale = func(l int) float64 { return m.Scale / float64(l+1) }
 	}
 }
 
@@ -65,8 +70,10 @@ func finishGPT2(m *Model, s *settings, width, heads string) {
 	m.plan.qkvBias.has, m.plan.outBias.has = true, true
 }
 
+var gpt2Words = words{"vocab_size", "n_embd", "n_inner", "n_positions", "n_head", "n_head", "head_dim"}
+
 // gpt2Names gives the names in either format.
-func gpt2Names(m *Model) naming {
+func gpt2Names(m *Model, _ *finder) naming {
 	if m.GGUF {
 		n := ggufNames().fused("attn_qkv").plain()
 		n.positions = "position_embd"
@@ -75,7 +82,7 @@ func gpt2Names(m *Model) naming {
 	return naming{
 		prefixes: []string{"transformer.", ""},
 		layer:    "h.%d.", conv1D: true,
-		words:     words{"vocab_size", "n_embd", "n_inner", "n_positions", "n_head", "n_head", "head_dim"},
+		words:     gpt2Words,
 		ignore:    []string{".attn.bias", ".attn.masked_bias"}, // causal masks, saved as buffers
 		embedding: "wte", positions: "wpe", finalNorm: "ln_f", head: "lm_head",
 		attnNorm: "ln_1", qkv: "attn.c_attn", out: "attn.c_proj",

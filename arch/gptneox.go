@@ -50,7 +50,7 @@ func gptneoxMetadata(m *Model, s *settings) {
 
 // gptneoxNames gives the names in either format. llama.cpp's converter sorts the
 // fused projection.
-func gptneoxNames(m *Model) naming {
+func gptneoxNames(m *Model, _ *finder) naming {
 	if m.GGUF {
 		return ggufNames().fused("attn_qkv").plain()
 	}

@@ -14,7 +14,7 @@ var harmlessKeys = []string{
 	"unsloth_version", "unsloth_fixed", "is_llama_config", "tokenizer_class", "processor_class",
 	// training and regularization
 	"initializer_range", "attention_dropout", "hidden_dropout", "attn_pdrop", "embd_pdrop", "resid_pdrop",
-	"mlp_dropout", "dropout", "layerdrop", "init_std", "activation_dropout", "embedding_dropout", "gradient_checkpointing", "classifier_dropout",
+	"mlp_dropout", "dropout", "layerdrop", "residual_dropout", "init_std", "activation_dropout", "embedding_dropout", "gradient_checkpointing", "classifier_dropout",
 	// ids outside the arithmetic, and generation
 	"bos_token_id", "eos_token_id", "pad_token_id", "unk_token_id", "sep_token_id", "decoder_start_token_id",
 	"use_cache", "cache_implementation", "do_sample", "temperature", "top_k", "top_p", "typical_p", "min_length",

@@ -202,7 +202,7 @@ func wholeRopeOnly(m *Model, s *settings) {
 
 // llamaNaming gives the names in either format. llama.cpp stores rows of q and k
 // for its own RoPE in this family.
-func llamaNaming(m *Model) naming {
+func llamaNaming(m *Model, _ *finder) naming {
 	if !m.GGUF {
 		return llamaNames()
 	}

@@ -19,8 +19,6 @@ type naming struct {
 	router                           string
 	expertGate, expertUp, expertDown string // %d is the expert, or all of them are one tensor of three dimensions
 	ropeTable, ropeLong, ropeShort   string
-
-	fusedIfThere string // a name for qkv that some files of the family use
 }
 
 // words are what a configuration calls the sizes, for messages.
@@ -66,6 +64,14 @@ func (n naming) withQKNorm(gguf bool) naming {
 // fused replaces q, k and v by one projection.
 func (n naming) fused(name string) naming {
 	n.q, n.k, n.v, n.qkv = "", "", "", name
+	return n
+}
+
+// fusedIfThere takes the one projection that some GGUF files of the family have.
+func (n naming) fusedIfThere(f *finder) naming {
+	if f.has("blk.0.attn_qkv.weight") {
+		return n.fused("attn_qkv")
+	}
 	return n
 }
 

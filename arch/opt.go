@@ -38,7 +38,7 @@ func optConfig(m *Model, s *settings) {
 }
 
 // optNames gives Hugging Face's names.
-func optNames(m *Model) naming {
+func optNames(m *Model, _ *finder) naming {
 	n := naming{
 		prefixes:  []string{"model.decoder.", "decoder.", ""},
 		layer:     "layers.%d.",

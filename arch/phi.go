@@ -45,12 +45,11 @@ func finishPhi(m *Model, s *settings, width, heads string) {
 }
 
 // phiNames gives the names in either format.
-func phiNames(m *Model) naming {
+func phiNames(m *Model, f *finder) naming {
 	if m.GGUF {
 		n := ggufNames().plain()
 		n.ffnNorm = n.attnNorm
-		n.fusedIfThere = "attn_qkv"
-		return n
+		return n.fusedIfThere(f)
 	}
 	n := llamaNames().plain()
 	n.finalNorm, n.out = "final_layernorm", "self_attn.dense"

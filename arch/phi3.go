@@ -59,12 +59,11 @@ func phi3Metadata(m *Model, s *settings) {
 
 // phi3Names gives the names in either format. llama.cpp keeps gate and up in
 // ffn_up.
-func phi3Names(m *Model) naming {
+func phi3Names(m *Model, f *finder) naming {
 	if m.GGUF {
 		n := ggufNames().gated("ffn_up")
-		n.fusedIfThere = "attn_qkv"
 		n.ropeLong, n.ropeShort = "rope_factors_long", "rope_factors_short"
-		return n
+		return n.fusedIfThere(f)
 	}
 	return llamaNames().fused("self_attn.qkv_proj").gated("mlp.gate_up_proj")
 }

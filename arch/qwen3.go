@@ -16,7 +16,7 @@ var qwen3 = &family{
 	GGUF:       "qwen3",
 	Config:     qwen3Config,
 	Metadata:   qwen3Metadata,
-	Names:      func(m *Model) naming { return qwenNames(m).withQKNorm(m.GGUF) },
+	Names:      func(m *Model, f *finder) naming { return qwenNames(m, f).withQKNorm(m.GGUF) },
 }
 
 // qwen3Config reads a config.json.
@@ -92,7 +92,7 @@ func qwen3Metadata(m *Model, s *settings) {
 }
 
 // qwenNames gives Llama's names. llama.cpp keeps Hugging Face's order of rows.
-func qwenNames(m *Model) naming {
+func qwenNames(m *Model, _ *finder) naming {
 	if m.GGUF {
 		return ggufNames()
 	}

@@ -161,26 +161,17 @@ func longConfig(s, p *settings, r *Rope, spec ropeSpec) {
 	}
 }
 
-// divisors reads a list of n numbers above 0.
+// divisors reads a list of n numbers above 0, which must be there.
 func (s *settings) divisors(key string, n int) []float64 {
-	v, ok := s.get(key)
-	if !ok {
+	if !s.has(key) {
 		s.missing(key, fmt.Sprintf("a list of %d numbers", n))
-		return nil
 	}
-	list, _ := v.([]any)
-	if len(list) != n {
-		s.wrong(key, fmt.Sprintf("%d values", len(list)), fmt.Sprintf("a list of %d numbers, half the rotated components", n))
-		return nil
-	}
-	values := make([]float64, n)
-	for i, e := range list {
-		x, ok := number(e)
-		if !ok || !(x > 0) {
-			s.wrong(key, e, "numbers above 0")
+	values := s.numbers(key, n)
+	for _, x := range values {
+		if !(x > 0) {
+			s.wrong(key, x, "numbers above 0")
 			return nil
 		}
-		values[i] = x
 	}
 	return values
 }

@@ -163,6 +163,29 @@ func (s *settings) words(key string) []string {
 	return words
 }
 
+// numbers returns a list of n numbers; nil if the key has no value.
+func (s *settings) numbers(key string, n int) []float64 {
+	v, ok := s.get(key)
+	if !ok {
+		return nil
+	}
+	list, _ := v.([]any)
+	if len(list) != n {
+		s.wrong(key, fmt.Sprintf("%d values", len(list)), fmt.Sprintf("a list of %d numbers", n))
+		return nil
+	}
+	values := make([]float64, n)
+	for i, e := range list {
+		x, ok := number(e)
+		if !ok {
+			s.wrong(key, e, "a list of numbers")
+			return nil
+		}
+		values[i] = x
+	}
+	return values
+}
+
 // section returns the settings of an object, such as rope_parameters; nil if
 // the key has no value. Its errors and defaults join s by close.
 func (s *settings) section(key string) *settings {

@@ -135,13 +135,17 @@ type Vector struct {
 	order  rowOrder // as Weight.order
 	first  int      // value of the tensor that is value 0
 	plus   float32  // added to every value: gains that the file stores less 1
+	parts  []Vector // the vector is these, one after another; nil: it is of one tensor
 }
 
 // Load fills dst with the vector as float32. Errors as Weight.Load. It panics
 // if dst has another length.
 func (v Vector) Load(dst []float32) error {
 	if len(dst) != v.N {
-		panic(fmt.Sprintf("arch: Load of %s into %d values, want %d", v.tensor.Name, len(dst), v.N))
+		panic(fmt.Sprintf("arch: Load of %d values into %d", v.N, len(dst)))
+	}
+	if v.parts != nil {
+		return v.loadParts(dst)
 	}
 	stored := dst
 	if n := v.tensor.Elements(); n != v.N || v.order != nil {
@@ -165,6 +169,16 @@ func (v Vector) Load(dst []float32) error {
 		for i := range dst {
 			dst[i] += v.plus
 		}
+	}
+	return nil
+}
+
+func (v Vector) loadParts(dst []float32) error {
+	for _, part := range v.parts {
+		if err := part.Load(dst[:part.N]); err != nil {
+			return err
+		}
+		dst = dst[part.N:]
 	}
 	return nil
 }

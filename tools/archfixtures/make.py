@@ -19,7 +19,7 @@ import torch
 from safetensors.torch import save_file
 from transformers import AutoModel, AutoModelForCausalLM
 from transformers.masking_utils import ALL_MASK_ATTENTION_FUNCTIONS, eager_mask
-from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
+from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS, no_init_weights
 
 import models
 import recorders
@@ -47,12 +47,25 @@ def make(name, config, out):
     config._attn_implementation = "eager"
     config.dtype = torch.float32
     encoder = config.model_type in ("bert", "roberta")
-    model = (AutoModel if encoder else AutoModelForCausalLM).from_config(config).eval()
+    with no_init_weights():  # randomize does it; StableLM's own has a fault
+        model = (AutoModel if encoder else AutoModelForCausalLM).from_config(config).eval()
+    model.tie_weights()
     randomize(model, config)
 
     ids = torch.randint(config.vocab_size, (1, models.TOKENS.get(name, 24)))
     plain = outputs(model, ids)
-    seen, again = recorders.record(model, lambda: outputs(model, ids))
+
+    def rerun(model, attention=None):
+        if attention:
+            weights = model.state_dict()
+            config._attn_implementation = attention
+            with no_init_weights():
+                model = type(model)(config).eval()
+            model.tie_weights()
+            model.load_state_dict(weights)
+        return outputs(model, ids)
+
+    seen, again = recorders.record(model, rerun)
     assert (again - plain).abs().max() < 1e-5, (name, (again - plain).abs().max())
     tensors = {f"{key}.{layer}": t.contiguous() for layer, ts in seen.items() for key, t in ts.items()}
     answer = "hidden" if encoder else "logits"

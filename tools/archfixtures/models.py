@@ -15,6 +15,8 @@ odd = dict(even, hidden_size=24, num_attention_heads=4, num_key_value_heads=2)
 opt = dict(vocab_size=37, hidden_size=24, ffn_dim=28, num_attention_heads=3, max_position_embeddings=32) | dict(num_hidden_layers=2)
 longrope = dict(rope_scaling=dict(type="longrope", short_factor=[1.0, 1.25, 1.5], long_factor=[2.0, 3.0, 5.0]))
 
+special = dict(pad_token_id=0, bos_token_id=0, eos_token_id=1)
+
 MODELS = {
     # head_dim is not hidden_size / heads; biases everywhere; an odd number of layers
     "llama-bias": tf.LlamaConfig(**llama | dict(attention_bias=True, mlp_bias=True, num_hidden_layers=3)),
@@ -62,6 +64,20 @@ MODELS = {
                                   rope_scaling=dict(rope_type="linear", factor=8.0)),
     "gemma3-head-dim": tf.Gemma3TextConfig(**llama | dict(num_hidden_layers=7, intermediate_size=12), pad_token_id=0,
                                            query_pre_attn_scalar=6, sliding_window=7, rope_theta=500.0),
+    "olmo2": tf.Olmo2Config(**odd, pad_token_id=0, eos_token_id=1),
+    "stablelm-serial": tf.StableLmConfig(**odd, partial_rotary_factor=0.67, use_qkv_bias=True),
+    # the 12B model
+    "stablelm-parallel": tf.StableLmConfig(**odd, partial_rotary_factor=0.34, use_parallel_residual=True, qk_layernorm=True),
+    "starcoder2": tf.Starcoder2Config(**odd, sliding_window=7, bos_token_id=0, eos_token_id=1),
+    "starcoder2-full": tf.Starcoder2Config(**odd | dict(num_hidden_layers=2), tie_word_embeddings=False, **special),
+    "starcoder2-bare": tf.Starcoder2Config(**odd | dict(num_hidden_layers=2), use_bias=False, tie_word_embeddings=False,
+                                           hidden_act="gelu", bos_token_id=0, eos_token_id=1),
+    "gptj": tf.GPTJConfig(vocab_size=37, n_embd=24, n_layer=3, n_head=3, n_positions=32, rotary_dim=6, n_inner=31,
+                          bos_token_id=0, eos_token_id=0),
+    # layers 3 of 5 and none of the others are without RoPE
+    "smollm3": tf.SmolLM3Config(**odd | dict(num_hidden_layers=5, intermediate_size=16), **special),
+    "smollm3-listed": tf.SmolLM3Config(**odd | dict(num_hidden_layers=2), **special, attention_bias=True, mlp_bias=True,
+                                       tie_word_embeddings=False, no_rope_layers=[0, 1], rope_theta=100.0),
 }
 
 TOKENS = {}  # 24 where nothing is said

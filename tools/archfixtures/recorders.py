@@ -1,8 +1,10 @@
 """Records q, k and v as they enter the dot product, and the factor on q·k."""
 
+import contextlib
 import sys
 
 import torch
+from transformers.models.gptj.modeling_gptj import GPTJAttention
 
 seen = {}
 
@@ -28,9 +30,52 @@ def recorded(module, query, key, value, attention_mask, scaling=None, **kwargs):
     return eager(module, query, key, value, attention_mask, scaling=scaling, **kwargs)
 
 
-def record(model, run):
-    """Runs the model once more and returns what was seen, with its outputs."""
+@contextlib.contextmanager
+def replaced(owner, name, new):
+    old = getattr(owner, name)
+    setattr(owner, name, new)
+    try:
+        yield
+    finally:
+        setattr(owner, name, old)
+
+
+def record_gptj(run):
+    own = GPTJAttention._attn
+
+    def attn(self, query, key, value, *args):
+        keep(self.layer_idx, query, key, value, query.size(-1) ** -0.5)
+        return own(self, query, key, value, *args)
+
+    with replaced(GPTJAttention, "_attn", attn):
+        return run()
+
+
+def record_sdpa(model, run):
+    """Families that call PyTorch's attention by themselves, layer after layer."""
+    own = torch.nn.functional.scaled_dot_product_attention
+
+    def sdpa(query, key, value, **kwargs):
+        def heads(t, n):  # undo the repetition of shared keys
+            return t[:, :: t.size(1) // n]
+        n = getattr(model.config, "num_key_value_heads", key.size(1))
+        keep(len(seen), query, heads(key, n), heads(value, n), kwargs.get("scale") or query.size(-1) ** -0.5)
+        return own(query, key, value, **kwargs)
+
+    with replaced(torch.nn.functional, "scaled_dot_product_attention", sdpa):
+        return run()
+
+
+def record(model, again):
+    """Runs the model once more and returns what was seen, with its outputs; again
+    makes the same model with another attention."""
     seen.clear()
-    model.set_attn_implementation("recorded")
-    again = run()
-    return dict(sorted(seen.items())), again
+    kind = model.config.model_type
+    if kind == "gptj":
+        out = record_gptj(lambda: again(model))
+    elif kind == "stablelm":
+        out = record_sdpa(model, lambda: again(model, "sdpa"))
+    else:
+        model.set_attn_implementation("recorded")
+        out = again(model)
+    return dict(sorted(seen.items())), out

@@ -56,7 +56,7 @@ LLAMA = [("model.embed_tokens", "token_embd"), ("model.norm", "output_norm"), ("
          ("self_attn.q_norm", "attn_q_norm"), ("self_attn.k_norm", "attn_k_norm"),
          ("mlp.gate_up_proj", "ffn_up"), ("mlp.gate_proj", "ffn_gate"), ("mlp.up_proj", "ffn_up"), ("mlp.down_proj", "ffn_down"),
          ("mlp.fc1", "ffn_up"), ("mlp.fc2", "ffn_down"), ("model.final_layernorm", "output_norm"),
-         ("input_layernorm", "attn_norm")]
+         ("mlp.c_fc", "ffn_up"), ("mlp.c_proj", "ffn_down"), ("input_layernorm", "attn_norm")]
 SIMPLE = LLAMA + [("post_attention_layernorm", "ffn_norm")]
 SANDWICH = LLAMA + [("post_attention_layernorm", "post_attention_norm"), ("pre_feedforward_layernorm", "ffn_norm"),
                     ("post_feedforward_layernorm", "post_ffw_norm")]
@@ -115,6 +115,32 @@ def phi(t, sd):
         t.tensor(rename(name, SIMPLE), v)
 
 
+def olmo2(t, sd):
+    rms(t)
+    for name, v in sd.items():
+        t.tensor(rename(name, SANDWICH), v)
+
+
+def layer_norms(t, sd):
+    """Starcoder2 and StableLM."""
+    c = t.c
+    t.common(c.intermediate_size, c.norm_epsilon if c.model_type == "starcoder2" else c.layer_norm_eps, False)
+    t.w.add_head_count_kv(c.num_key_value_heads)
+    d = c.hidden_size // c.num_attention_heads
+    t.w.add_rope_dimension_count(int(d * getattr(c, "partial_rotary_factor", 1.0)))
+    t.w.add_rope_freq_base(c.rope_theta)
+    if c.model_type == "stablelm":
+        t.w.add_parallel_residual(c.use_parallel_residual)
+    for l in range(c.num_hidden_layers if getattr(c, "qk_layernorm", False) else 0):
+        for part, heads in (("q", c.num_attention_heads), ("k", c.num_key_value_heads)):
+            old = [f"model.layers.{l}.self_attn.{part}_layernorm.norms.{h}.weight" for h in range(heads)]
+            sd[f"blk.{l}.attn_{part}_norm.weight"] = torch.stack([sd.pop(o) for o in old])
+    parallel = getattr(c, "use_parallel_residual", False)
+    for name, v in sd.items():
+        if not (parallel and "post_attention_layernorm" in name):  # made, but not used
+            t.tensor(rename(name, SIMPLE), v)
+
+
 def gemma(t, sd):
     c = t.c
     rms(t)
@@ -148,6 +174,8 @@ def neox(t, sd):
 # by model_type: llama.cpp's name of the architecture, and what writes it
 TWINS = {
     "gpt_neox": ("gptneox", neox), "llama": ("llama", llama), "qwen2": ("qwen2", simple), "phi": ("phi2", phi), "phi3": ("phi3", simple),
+    "olmo2": ("olmo2", olmo2), "stablelm": ("stablelm", layer_norms), "starcoder2": ("starcoder2", layer_norms),
+    "smollm3": ("smollm3", llama), "qwen3": ("qwen3", simple),
     "gemma": ("gemma", gemma), "gemma2": ("gemma2", gemma), "gemma3_text": ("gemma3", gemma),
 }
 
@@ -157,7 +185,11 @@ def holds(c):
     scaling = getattr(c, "rope_scaling", None) or {}
     if scaling.get("rope_type") in ("llama3", "dynamic") or "mscale" in scaling or "beta_fast" in scaling:
         return False
-    if getattr(c, "qk_layernorm", False) or getattr(c, "use_sliding_window", False):
+    if c.model_type == "phi" and c.qk_layernorm or getattr(c, "use_sliding_window", False):
+        return False
+    if c.model_type == "starcoder2" and (c.sliding_window or c.hidden_act == "gelu"):
+        return False
+    if c.model_type == "smollm3" and c.no_rope_layers != [int((l + 1) % 4 != 0) for l in range(c.num_hidden_layers)]:
         return False
     if getattr(c, "query_pre_attn_scalar", c.hidden_size) not in (c.hidden_size, getattr(c, "head_dim", 0)):
         return False
