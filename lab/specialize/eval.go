@@ -134,7 +134,7 @@ const safeScore = 300
 
 // block evaluates blockSize samples.
 func (f *buffer) block(m Model, st State, b *block, w want) partial {
-	linalg.Mul(f.p, st.K, b.x)
+	f.scores(st, b)
 	if f.bound(m, st, b) > safeScore {
 		return f.slow(m, st, b, w)
 	}
@@ -146,6 +146,20 @@ func (f *buffer) block(m Model, st State, b *block, w want) partial {
 	}
 	f.gradients(m)
 	return f.collect(m, b, loss, w)
+}
+
+// scores fills p with χ = K·x. The products are so thin that packing them for a
+// blocked product takes longer than they do: rows are added up one by one.
+func (f *buffer) scores(st State, b *block) {
+	for h := range f.heads {
+		row := f.p.Row(h)
+		clear(row)
+		for p, k := range st.K.Row(h) {
+			if k != 0 {
+				linalg.Axpy(k, b.x.Row(p), row)
+			}
+		}
+	}
 }
 
 // bound returns a bound on |χ_hl + b_h| in the block.
@@ -294,7 +308,11 @@ func (f *buffer) gradient(inner *[blockSize]float64, h int, over float64) {
 func (f *buffer) collect(m Model, b *block, loss float64, w want) partial {
 	H, P := f.heads, b.x.Rows
 	out := partial{loss: loss, k: make([]float64, H*P), b: make([]float64, H)}
-	linalg.MulTB(linalg.Matrix{Rows: H, Cols: P, Stride: P, Data: out.k}, f.p, b.x)
+	for h := range H {
+		for p := range P {
+			out.k[h*P+p] = linalg.Dot(f.p.Row(h), b.x.Row(p))
+		}
+	}
 	if m.Activation != Softmax {
 		for h := range H {
 			for _, v := range f.p.Row(h) {
