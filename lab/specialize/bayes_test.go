@@ -95,7 +95,7 @@ func TestRademacherTable(t *testing.T) {
 	} {
 		for i, nu := range nus {
 			law := &Law{Kind: Rademacher, Variances: []float64{nu}}
-			s := NewSamples(law, 5, 2, 1<<12, 1)
+			s := NewSamples(law, 5, 2, 1<<13, 1)
 			st := NewState(c.m)
 			start := 0.7 * math.Sqrt(nu)
 			if c.m.Activation == Softmax1 && !c.m.Bias {
