@@ -128,7 +128,7 @@ func (v *HeadView) spectrum() *plot.Lines {
 	spectrum := &plot.Lines{Title: "Spectrum of the energy field", X: "channel", Y: "σ (logits)", LogY: true,
 		Series: []plot.Curve{{Name: "this head", X: counting(len(v.Sigma), 1), Y: v.Sigma}}}
 	if len(v.NullSigma) > 0 {
-		spectrum.Series = append(spectrum.Series, plot.Curve{Name: "Gaussian null of the same ‖E‖", X: counting(len(v.NullSigma), 1), Y: v.NullSigma, Dashed: true})
+		spectrum.Series = append(spectrum.Series, plot.Curve{Name: "Gaussian null of the same norm", X: counting(len(v.NullSigma), 1), Y: v.NullSigma, Dashed: true})
 	}
 	return spectrum
 }
