@@ -44,12 +44,14 @@ func NewMasked(ctx context.Context, p head.Pair, opts *Options) (*MaskedOperator
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		m, s := e.block(b)
+		keep := o.Memory >= t.span(b).bytes()
+		m, s := e.compute(b, keep)
 		for i := range m.Rows {
 			e.squares += linalg.Dot(m.Row(i), m.Row(i))
 		}
-		if o.Memory -= s.bytes(); o.Memory >= 0 {
-			e.kept[b] = m.Clone()
+		if keep {
+			e.kept[b] = m
+			o.Memory -= s.bytes()
 		}
 	}
 	return e, nil
@@ -71,7 +73,11 @@ func (e *MaskedOperator) block(b int) (linalg.Matrix, span) {
 	if e.kept[b].Rows > 0 {
 		return e.kept[b], e.span(b)
 	}
-	m, s := e.scores(b)
+	return e.compute(b, false)
+}
+
+func (e *MaskedOperator) compute(b int, keep bool) (linalg.Matrix, span) {
+	m, s := e.scores(b, keep)
 	for i := s.from; i < s.to; i++ {
 		z := e.visible(m, s, i)
 		mean := linalg.Dot(z, e.ones[:len(z)]) / float64(len(z))

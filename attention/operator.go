@@ -42,18 +42,21 @@ func New(ctx context.Context, p head.Pair, opts *Options) (*Operator, error) {
 	t.ramp()
 	a := &Operator{tiles: t, stats: newRowStats(t.T, p.Sink != nil, o.Tokens != nil),
 		factor: make([]float64, t.T), shift: make([]float64, t.T), kept: make([]linalg.Matrix, t.blocks())}
+	a.stats.ColumnRows = columnRows(p.Mask, t.T)
 	a.stats.LogitError = t.logitError()
 	before := earlier(o.Tokens)
 	for b := range a.kept {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		m, s := t.scores(b)
+		keep := o.Memory >= t.span(b).bytes()
+		m, s := t.scores(b, keep)
 		for i := s.from; i < s.to; i++ {
 			a.first(m, s, i, before)
 		}
-		if o.Memory -= s.bytes(); o.Memory >= 0 {
-			a.kept[b] = m.Clone()
+		if keep {
+			a.kept[b] = m
+			o.Memory -= s.bytes()
 		}
 	}
 	t.distance = nil
@@ -70,29 +73,26 @@ func (a *Operator) Dims() (rows, cols int) { return a.T, a.T }
 func (a *Operator) first(m linalg.Matrix, s span, i int, before []int) {
 	lo, hi := a.p.Mask.Visible(i, a.T)
 	z := a.visible(m, s, i)
-	e := a.row[:len(z)]
-	top := largest(z)
+	top := linalg.Max(z)
 	a.stats.MaxLogit[i] = top
 	if a.p.Softcap > 0 {
-		copy(e, z)
-		a.stats.addLogits(e, top, a.ones)
+		raw := a.row[:len(z)]
+		copy(raw, z)
+		a.stats.addLogits(raw, top, a.ones)
 		a.soften(z)
-		top = largest(z)
-		for j := range z {
-			z[j] -= top
-		}
-	} else {
-		a.stats.addLogits(z, top, a.ones)
+		top = linalg.Max(z)
 	}
-	linalg.Exp(e, z, 0)
+	sums := linalg.Softmax(z, a.distances(i, lo, hi), top) // z is e^(z−top) from here
+	if a.p.Softcap <= 0 {
+		a.stats.countLogits(sums.T, sums.TT, len(z))
+	}
 	a.shift[i] = top
-	a.factor[i] = a.stats.row(a.tiles, i, lo, top, z, e)
+	a.factor[i] = a.stats.row(a.p.Sink, i, lo, top, z, sums)
 	if before != nil {
-		a.stats.induction(i, lo, hi, before, e, a.factor[i])
+		a.stats.induction(i, lo, hi, before, z, a.factor[i])
 	}
-	for j, v := range e {
-		z[j] = v * a.factor[i]
-	}
+	linalg.ScaleInto(a.factor[i], z[:i-lo], a.stats.ColumnMass[lo:i])
+	linalg.Scale(a.factor[i], z[i-lo:])
 	a.hide(m, s, i)
 }
 
@@ -101,17 +101,12 @@ func (a *Operator) block(b int) (linalg.Matrix, span) {
 	if a.kept[b].Rows > 0 {
 		return a.kept[b], a.span(b)
 	}
-	m, s := a.scores(b)
+	m, s := a.scores(b, false)
 	for i := s.from; i < s.to; i++ {
 		z := a.visible(m, s, i)
 		a.soften(z)
-		for j := range z {
-			z[j] -= a.shift[i]
-		}
-		linalg.Exp(z, z, 0)
-		for j := range z {
-			z[j] *= a.factor[i]
-		}
+		linalg.Exp(z, z, a.shift[i])
+		linalg.Scale(a.factor[i], z)
 		a.hide(m, s, i)
 	}
 	return m, s
@@ -129,24 +124,35 @@ type blocker interface {
 }
 
 func mul(a blocker, t *tiles, dst, x linalg.Matrix) {
-	for b := range t.blocks() {
-		m, s := a.block(b)
-		linalg.MulTB(dst.ColSlice(s.from, s.to), x.ColSlice(s.lo, s.hi), m) // [n, cols]·[rows, cols]ᵀ
-	}
+	eachPanel(t, dst, x, func(out, in linalg.Panel) {
+		for b := range t.blocks() {
+			m, s := a.block(b)
+			out.Slice(s.from, s.to).AddMul(m, in.Slice(s.lo, s.hi)) // [rows, cols]·[cols, n]
+		}
+	})
 }
 
 func mulT(a blocker, t *tiles, dst, x linalg.Matrix) {
-	for r := range dst.Rows {
-		clear(dst.Row(r))
-	}
-	part := linalg.New(dst.Rows, t.widest())
-	for b := range t.blocks() {
-		m, s := a.block(b)
-		piece := part.ColSlice(0, s.hi-s.lo)
-		linalg.Mul(piece, x.ColSlice(s.from, s.to), m) // [n, rows]·[rows, cols]
-		for r := range dst.Rows {
-			linalg.Axpy(1, piece.Row(r), dst.Row(r)[s.lo:s.hi])
+	eachPanel(t, dst, x, func(out, in linalg.Panel) {
+		for b := range t.blocks() {
+			m, s := a.block(b)
+			out.Slice(s.lo, s.hi).AddMulT(m, in.Slice(s.from, s.to)) // [rows, cols]ᵀ·[rows, n]
 		}
+	})
+}
+
+// eachPanel calls f with as many rows of x as a panel holds and zeros to add the
+// products to.
+func eachPanel(t *tiles, dst, x linalg.Matrix, f func(out, in linalg.Panel)) {
+	if t.in.Len == 0 {
+		t.in, t.out = linalg.NewPanel(t.T), linalg.NewPanel(t.T)
+	}
+	for from := 0; from < x.Rows; from += linalg.PanelWidth {
+		to := min(x.Rows, from+linalg.PanelWidth)
+		t.in.Pack(x.RowSlice(from, to))
+		clear(t.out.Data)
+		f(t.out, t.in)
+		t.out.Unpack(dst.RowSlice(from, to))
 	}
 }
 

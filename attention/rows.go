@@ -86,10 +86,10 @@ func LogitStd(ctx context.Context, p head.Pair) (float64, error) {
 		if err := ctx.Err(); err != nil {
 			return 0, err
 		}
-		scores, span := t.scores(b)
+		scores, span := t.scores(b, false)
 		for i := span.from; i < span.to; i++ {
 			z := t.visible(scores, span, i)
-			s.addLogits(z, largest(z), t.ones)
+			s.addLogits(z, linalg.Max(z), t.ones)
 		}
 	}
 	return s.LogitStd()
@@ -108,37 +108,39 @@ func newRowStats(T int, sink, tokens bool) *RowStats {
 	return s
 }
 
-// addLogits counts one row of scores, overwriting it by z − top, and returns n.
+// addLogits counts one row of scores, overwriting it by z − top.
 func (s *RowStats) addLogits(z []float64, top float64, ones []float64) {
 	for j, v := range z {
 		z[j] = v - top
 	}
-	// The largest is now 0, so Σz² is at most n times the sum about the mean: the
-	// subtraction costs no more than a factor n of accuracy.
-	n := float64(len(z))
-	sum := linalg.Dot(z, ones[:len(z)])
-	s.LogitSumSquares += max(0, linalg.Dot(z, z)-sum*sum/n)
-	s.LogitFreedom += len(z) - 1
+	s.countLogits(linalg.Dot(z, ones[:len(z)]), linalg.Dot(z, z), len(z))
 }
 
-// row fills in row i from t = z − max and e = exp(t) over the visible keys
-// [lo, lo+len(e)), and returns the factor that turns e into A.
-func (s *RowStats) row(t *tiles, i, lo int, top float64, z, e []float64) (factor float64) {
-	n := len(e)
-	sum := linalg.Dot(e, t.ones[:n])
-	lse := math.Log(sum)
-	s.Visible[i] = n
+// countLogits counts one row of n scores from Σt and Σt², t = z − max z. The
+// largest t is 0, so Σt² is at most n times the sum about the mean: the
+// subtraction costs no more than a factor n of accuracy.
+func (s *RowStats) countLogits(sum, squares float64, n int) {
+	s.LogitSumSquares += max(0, squares-sum*sum/float64(n))
+	s.LogitFreedom += n - 1
+}
+
+// row fills in row i from e = exp(z − top) over the visible keys [lo, lo+len(e))
+// and its sums, and returns the factor that turns e into A.
+func (s *RowStats) row(sink *float64, i, lo int, top float64, e []float64, sums linalg.RowSums) (factor float64) {
+	n := float64(len(e))
+	lse := math.Log(sums.E)
+	s.Visible[i] = len(e)
 	s.LSE[i] = top + lse
-	s.EntropyNats[i] = min(max(0, lse-linalg.Dot(e, z)/sum), math.Log(float64(n)))
-	squares := linalg.Dot(e, e) / (sum * sum)
+	s.EntropyNats[i] = min(max(0, lse-sums.ET/sums.E), math.Log(n))
+	squares := sums.EE / (sums.E * sums.E)
 	s.Collision[i] = squares
 	s.Mass[i] = 1
-	if t.p.Sink != nil {
-		s.Mass[i] = logistic(s.LSE[i] - *t.p.Sink)
-		s.NullMass[i] = logistic(*t.p.Sink - s.LSE[i])
+	if sink != nil {
+		s.Mass[i] = logistic(s.LSE[i] - *sink)
+		s.NullMass[i] = logistic(*sink - s.LSE[i])
 	}
 	s.FrobeniusSquared += squares * s.Mass[i] * s.Mass[i]
-	factor = s.Mass[i] / sum
+	factor = s.Mass[i] / sums.E
 	if lo == 0 {
 		s.First[i] = e[0] * factor
 	}
@@ -146,14 +148,22 @@ func (s *RowStats) row(t *tiles, i, lo int, top float64, z, e []float64) (factor
 	if i > lo {
 		s.Previous[i] = e[i-1-lo] * factor
 	}
-	// distance[T−1−i+j] = |i−j|
-	at := t.T - 1 - i + lo
-	s.DistanceTokens[i] = linalg.Dot(e, t.distance[at:at+n]) * factor
-	linalg.Axpy(factor, e[:i-lo], s.ColumnMass[lo:i])
-	for k := lo; k < i; k++ {
-		s.ColumnRows[k]++
-	}
+	s.DistanceTokens[i] = sums.EW * factor
 	return factor
+}
+
+// columnRows returns for each key k the number of rows i > k that see it.
+func columnRows(m head.Mask, T int) []int {
+	count := make([]int, T+1)
+	for i := range T {
+		lo, _ := m.Visible(i, T)
+		count[lo]++ // row i counts for the keys lo … i−1
+		count[i]--
+	}
+	for k := 1; k < T; k++ {
+		count[k] += count[k-1]
+	}
+	return count[:T]
 }
 
 // induction fills in row i. before[i] is the last earlier position of i's token,
@@ -173,13 +183,3 @@ func (s *RowStats) induction(i, lo, hi int, before []int, e []float64, factor fl
 
 // logistic returns 1/(1+e^−x) without overflow.
 func logistic(x float64) float64 { return 1 / (1 + math.Exp(-x)) }
-
-func largest(x []float64) float64 {
-	m := x[0]
-	for _, v := range x {
-		if v > m {
-			m = v
-		}
-	}
-	return m
-}

@@ -19,6 +19,7 @@ type tiles struct {
 	distance []float64 // |x − (T−1)| at x = 0, …, 2T−2
 	buffer   []float64 // one block
 	row      []float64 // one row
+	in, out  linalg.Panel
 }
 
 // span is the rows and columns of one block.
@@ -53,15 +54,20 @@ func (t *tiles) span(b int) span {
 // bytes is the memory that block b takes when kept.
 func (s span) bytes() int64 { return 8 * int64(s.to-s.from) * int64(s.hi-s.lo) }
 
-// scores returns scale·Q·Kᵀ for block b, hidden keys included, in the one buffer:
-// valid until the next call.
-func (t *tiles) scores(b int) (linalg.Matrix, span) {
+// scores returns scale·Q·Kᵀ for block b, hidden keys included: in memory of its
+// own, or in the one buffer, valid until the next call.
+func (t *tiles) scores(b int, keep bool) (linalg.Matrix, span) {
 	s := t.span(b)
 	rows, cols := s.to-s.from, s.hi-s.lo
-	if len(t.buffer) < rows*cols {
-		t.buffer = make([]float64, min(t.T, blockRows)*min(t.T, t.widest()))
+	var m linalg.Matrix
+	if keep {
+		m = linalg.New(rows, cols)
+	} else {
+		if len(t.buffer) < rows*cols {
+			t.buffer = make([]float64, min(t.T, blockRows)*min(t.T, t.widest()))
+		}
+		m = linalg.Matrix{Rows: rows, Cols: cols, Stride: cols, Data: t.buffer[:rows*cols]}
 	}
-	m := linalg.Matrix{Rows: rows, Cols: cols, Stride: cols, Data: t.buffer[:rows*cols]}
 	linalg.MulTB(m, t.q.RowSlice(s.from, s.to), t.p.K.RowSlice(s.lo, s.hi)) // [rows, d]·[cols, d]ᵀ
 	return m, s
 }
@@ -97,6 +103,12 @@ func (t *tiles) soften(z []float64) {
 	for j, v := range z {
 		z[j] = c * math.Tanh(v/c)
 	}
+}
+
+// distances returns |i−j| for j in [lo, hi).
+func (t *tiles) distances(i, lo, hi int) []float64 {
+	at := t.T - 1 - i
+	return t.distance[at+lo : at+hi]
 }
 
 // ramp fills distance.

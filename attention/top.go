@@ -121,7 +121,7 @@ func (a *Operator) collatzWielandt(v []float64, theta float64) float64 {
 // ratio divides by zero. A component is zero here if its column of A is, or
 // underflows; then any small positive number serves.
 func positive(x []float64) {
-	top := largest(x) // not zero: a zero product ends the sweeps
+	top := linalg.Max(x) // not zero: a zero product ends the sweeps
 	for i, c := range x {
 		x[i] = max(c/top, 0x1p-900)
 	}

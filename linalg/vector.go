@@ -126,6 +126,46 @@ func Exp32(dst, x []float32, shift float32) {
 	kernel.Exp32(dst, x, shift)
 }
 
+// ExpSum32 is Exp32 that also returns Σ dst, summed in float64.
+func ExpSum32(dst, x []float32, shift float32) float64 {
+	sameLength("ExpSum32", len(dst), len(x))
+	return kernel.ExpSum32(dst, x, shift)
+}
+
+// Max returns the largest element. It panics on an empty x; with a NaN in x any
+// number may come out.
+func Max(x []float64) float64 { return kernel.Peak64(x) }
+
+// Max32 is Max in float32.
+func Max32(x []float32) float32 { return kernel.Peak32(x) }
+
+// Scale multiplies x by f.
+func Scale(f float64, x []float64) { kernel.Times64(f, x) }
+
+// Scale32 is Scale in float32.
+func Scale32(f float32, x []float32) { kernel.Times32(f, x) }
+
+// ScaleInto multiplies x by f and adds the result to sum. It panics if the
+// lengths differ.
+func ScaleInto(f float64, x, sum []float64) {
+	sameLength("ScaleInto", len(x), len(sum))
+	kernel.Spread(f, x, sum)
+}
+
+// RowSums are sums over one row of a softmax, with t = z − max z and e = exp(t).
+type RowSums struct{ T, TT, E, ET, EE, EW float64 }
+
+// Softmax replaces z, finite and none above top, by e = exp(z − top), and returns
+//
+//	Σt, Σt², Σe, Σe·t, Σe², Σe·w,   t = z − top
+//
+// in one pass. It panics if the lengths differ. Relative errors: e as Exp, each sum
+// (n + 2)·ε, that of Σe·w relative to Σe·|w|.
+func Softmax(z, w []float64, top float64) RowSums {
+	sameLength("Softmax", len(z), len(w))
+	return RowSums(kernel.Weigh(z, w, top))
+}
+
 func sameLength(op string, a, b int) {
 	if a != b {
 		panic(fmt.Sprintf("linalg: %s: lengths %d and %d differ", op, a, b))

@@ -23,7 +23,7 @@ type set struct {
 	name   string
 	gemm32 tile[float32]
 	gemm64 tile[float64]
-	thin   *thin // nil where products with few columns go the ordinary way
+	thin   thin // zero where products with few columns go the ordinary way
 	dot    func(x, y []float64) float64
 	axpy   func(alpha float64, x, y []float64)
 	exp32  func(dst, x []float32, shift float32)

@@ -8,10 +8,12 @@ type thin struct {
 	run  func(blocks, k int, a []float64, ars, aks int, x, c []float64)
 }
 
+// ThinWidth is the number of columns that thin products work on.
+const ThinWidth = 8
+
 // Slices of k: by rows a slice of X stays in the first-level cache; by columns
 // each pass streams so many rows of A at once. thinCall bounds one call.
 const (
-	thinWidth    = 8
 	thinRowK     = 256
 	thinColumnK  = 32
 	thinCall     = 16384 // blocks × k: at most about 20 µs
@@ -21,7 +23,7 @@ const (
 // thinProduct computes C = A·B if C has at most eight columns or rows, and
 // reports whether it did. With few rows it computes Cᵀ = Bᵀ·Aᵀ.
 func (s *set) thinProduct(m, n, k int, a, b Operand[float64], c []float64, ldc int) bool {
-	if s.thin == nil || min(m, n) > thinWidth || max(m, n) < thinMinBlock*s.thin.rows {
+	if s.thin.rows == 0 || min(m, n) > ThinWidth || max(m, n) < thinMinBlock*s.thin.rows {
 		return false
 	}
 	need(len(a.Data), a.Stride, pick(a.T, k, m), pick(a.T, m, k), "A")
@@ -29,65 +31,106 @@ func (s *set) thinProduct(m, n, k int, a, b Operand[float64], c []float64, ldc i
 	need(len(c), ldc, m, n, "C")
 	w := workspaceOf[float64]()
 	defer w.free()
-	if n <= thinWidth {
+	if n <= ThinWidth {
 		out := s.fewColumns(w, m, n, k, a, b)
 		for i := range m {
-			copy(c[i*ldc:i*ldc+n], out[i*thinWidth:])
+			copy(c[i*ldc:i*ldc+n], out[i*ThinWidth:])
 		}
 		return true
 	}
 	a.T, b.T = !a.T, !b.T
 	out := s.fewColumns(w, n, m, k, b, a)
-	s.gemm64.transpose(c, ldc, out, thinWidth, n, m)
+	s.gemm64.transpose(c, ldc, out, ThinWidth, n, m)
 	return true
 }
 
 // fewColumns returns A·X as [m, 8], in w.
 func (s *set) fewColumns(w *workspace[float64], m, n, k int, a, x Operand[float64]) []float64 {
-	t := s.thin
-	whole := m / t.rows
-	edge := m - whole*t.rows
-	out := grow(&w.c, (m+t.rows)*thinWidth)
+	out := grow(&w.c, m*ThinWidth)
 	clear(out)
-	xs := s.packX(grow(&w.b, k*thinWidth), n, k, x)
+	s.thinAccumulate(m, k, a, s.packX(grow(&w.b, k*ThinWidth), n, k, x), out)
+	return out
+}
+
+// ThinAccumulate64 computes C += A·X for a panel X [k, 8] and C [m, 8], both
+// compact. A is m×k after its transposition. Serial.
+func ThinAccumulate64(m, k int, a Operand[float64], x, c []float64) {
+	need(len(a.Data), a.Stride, pick(a.T, k, m), pick(a.T, m, k), "A")
+	need(len(x), ThinWidth, k, ThinWidth, "X")
+	need(len(c), ThinWidth, m, ThinWidth, "C")
+	current().thinAccumulate(m, k, a, x, c)
+}
+
+func (s *set) thinAccumulate(m, k int, a Operand[float64], x, c []float64) {
 	ars, aks, step := a.Stride, 1, thinRowK
 	if a.T {
 		ars, aks, step = 1, a.Stride, thinColumnK
 	}
+	rows := max(1, s.thin.rows)
+	whole := m / rows
 	for p := 0; p < k; p += step {
 		kc := min(step, k-p)
-		src, xp := a.Data[p*aks:], xs[p*thinWidth:]
+		src, xp := a.Data[p*aks:], x[p*ThinWidth:]
 		for i, most := 0, max(1, thinCall/kc); i < whole; i += most {
-			t.run(min(most, whole-i), kc, src[i*t.rows*ars:], ars, aks, xp, out[i*t.rows*thinWidth:])
+			s.thinRun(min(most, whole-i), kc, src[i*rows*ars:], ars, aks, xp, c[i*rows*ThinWidth:])
 		}
-		if edge == 0 {
-			continue
+		if edge := m - whole*rows; edge > 0 {
+			s.thinEdge(edge, kc, src[whole*rows*ars:], ars, aks, xp, c[whole*rows*ThinWidth:])
 		}
-		// The last rows, copied with zeros below them: nothing is read past the end.
-		last := grow(&w.a, t.rows*kc)
-		clear(last)
-		for i := range edge {
-			for q := range kc {
-				last[i*kc+q] = src[(whole*t.rows+i)*ars+q*aks]
+	}
+}
+
+// thinEdge does fewer rows than a block has, copied with zeros below them:
+// nothing is read or written past the end.
+func (s *set) thinEdge(edge, k int, a []float64, ars, aks int, x, c []float64) {
+	w := workspaceOf[float64]()
+	defer w.free()
+	last, out := grow(&w.a, s.thin.rows*k), grow(&w.c, s.thin.rows*ThinWidth)
+	clear(last)
+	clear(out)
+	for i := range edge {
+		for q := range k {
+			last[i*k+q] = a[i*ars+q*aks]
+		}
+	}
+	copy(out, c[:edge*ThinWidth])
+	s.thinRun(1, k, last, k, 1, x, out)
+	copy(c[:edge*ThinWidth], out)
+}
+
+func (s *set) thinRun(blocks, k int, a []float64, ars, aks int, x, c []float64) {
+	if s.thin.run == nil {
+		plainThin(blocks, k, a, ars, aks, x, c)
+		return
+	}
+	s.thin.run(blocks, k, a, ars, aks, x, c)
+}
+
+// plainThin does one row at a time.
+func plainThin(rows, k int, a []float64, ars, aks int, x, c []float64) {
+	for i := range rows {
+		out := c[i*ThinWidth : (i+1)*ThinWidth : (i+1)*ThinWidth]
+		for q := range k {
+			v := a[i*ars+q*aks]
+			for j, y := range x[q*ThinWidth : (q+1)*ThinWidth : (q+1)*ThinWidth] {
+				out[j] += v * y
 			}
 		}
-		t.run(1, kc, last, kc, 1, xp, out[whole*t.rows*thinWidth:])
 	}
-	return out
 }
 
 // packX returns X as [k, 8], zeros to the right, in dst unless X lies so already.
 func (s *set) packX(dst []float64, n, k int, x Operand[float64]) []float64 {
-	if !x.T && n == thinWidth && x.Stride == thinWidth {
+	if !x.T && n == ThinWidth && x.Stride == ThinWidth {
 		return x.Data
 	}
 	if !x.T {
-		packRuns(dst, thinWidth, x.Data, x.Stride, k, n)
+		packRuns(dst, ThinWidth, x.Data, x.Stride, k, n)
 		return dst
 	}
-	if n < thinWidth {
+	if n < ThinWidth {
 		clear(dst)
 	}
-	s.gemm64.transpose(dst, thinWidth, x.Data, x.Stride, n, k)
+	s.gemm64.transpose(dst, ThinWidth, x.Data, x.Stride, n, k)
 	return dst
 }
