@@ -44,6 +44,9 @@ var families = []*family{
 	smollm3,
 	qwen2, // qwen2.go
 	qwen3, // qwen3.go
+	mixtral,
+	qwen3moe,
+	gptoss,
 	gemma, // gemma.go
 	gemma2,
 	gemma3,

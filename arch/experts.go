@@ -17,6 +17,12 @@ func (b *builder) experts() *Experts {
 	e := &Experts{Active: p.active, Normalize: p.normalize}
 	e.Router = b.linear(b.at+n.router, "experts × "+n.words.width, p.experts, m.Width, p.routerBias)
 	for i := 0; i < p.experts && b.err == nil; i++ {
+		if n.expertGateUp != "" {
+			both := b.rawExpert(n.expertGateUp, i, 2*m.FFN, m.Width)
+			e.Gate, e.Up = append(e.Gate, both.every(2, 0)), append(e.Up, both.every(2, 1))
+			e.Down = append(e.Down, b.rawExpert(n.expertDown, i, m.Width, m.FFN))
+			continue
+		}
 		e.Gate = append(e.Gate, b.expert(n.expertGate, i, m.FFN, m.Width))
 		e.Up = append(e.Up, b.expert(n.expertUp, i, m.FFN, m.Width))
 		e.Down = append(e.Down, b.expert(n.expertDown, i, m.Width, m.FFN))
@@ -36,6 +42,25 @@ func (b *builder) expert(name string, i, out, in int) Linear {
 	if bias := b.at + name + ".bias"; b.m.plan.mlpBias.has || b.has(bias) {
 		l.Bias = &Vector{N: out, c: b.c, tensor: b.slice(bias, "experts × "+why, i, b.m.plan.experts, out)}
 	}
+	return l
+}
+
+// rawExpert finds one linear map of expert i as gpt-oss stores it: a parameter
+// [experts, in, out] with its bias beside it.
+func (b *builder) rawExpert(name string, i, out, in int) Linear {
+	why := "experts, " + b.n.words.width + ", " + b.n.words.ffn
+	l := Linear{Weight: Weight{Out: out, In: in, c: b.c, transposed: true}}
+	l.tensor = b.slice(b.at+name, why, i, b.m.plan.experts, in, out)
+	l.Bias = &Vector{N: out, c: b.c, tensor: b.slice(b.at+name+"_bias", why, i, b.m.plan.experts, out)}
+	return l
+}
+
+// every returns one row in so many of a linear map, from a first row on.
+func (l Linear) every(step, first int) Linear {
+	l.first, l.step, l.Out = first, step, l.Out/step
+	bias := *l.Bias
+	bias.first, bias.step, bias.N = first, step, bias.N/step
+	l.Bias = &bias
 	return l
 }
 

@@ -155,7 +155,7 @@ func equal(a, b Weight) (bool, error) {
 // layer in ways that no family here has: ignoring them would be a guess.
 var arithmeticTensors = []string{
 	"lora_", "_exps", "ffn_gate_inp", "block_sparse_moe", ".experts.", "q_norm.", "k_norm.", "attn_q_norm", "attn_k_norm",
-	"sinks", "weight_scale", "qweight", "qzeros", "g_idx", ".absmax", "post_attention_norm", "post_ffw_norm",
+	"sinks", "weight_scale", "_blocks", "_scales", "qweight", "qzeros", "g_idx", ".absmax", "post_attention_norm", "post_ffw_norm",
 	"feedforward_layernorm", "rope_freqs", "rope_factors",
 }
 

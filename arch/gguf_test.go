@@ -24,7 +24,7 @@ func TestMetadataKeys(t *testing.T) {
 		{"llama.rope.dimension_count", uint32(4), []string{`"llama.rope.dimension_count"`, "6, the head dimension"}},
 		{"llama.attention.value_length", uint32(4), []string{`"llama.attention.value_length"`}},
 		{"llama.attention.value_length", absent, []string{`"llama.attention.value_length"`}}, // llama.cpp: width / heads
-		{"llama.expert_count", uint32(8), []string{"experts"}},
+		{"llama.expert_count", uint32(8), []string{`"llama.expert_used_count"`, "missing"}},
 		{"llama.rope.scaling.type", "yarn", []string{`"llama.rope.scaling.original_context_length"`, "missing"}},
 		{"llama.rope.scaling.type", "ntk", []string{`"llama.rope.scaling.type"`, "ntk"}},
 		{"llama.rope.scaling.attn_factor", float32(1.2), []string{`"llama.rope.scaling.attn_factor"`}},

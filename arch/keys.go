@@ -27,7 +27,7 @@ var harmlessKeys = []string{
 	"output_attentions", "output_hidden_states", "output_scores", "is_decoder", "attn_implementation",
 	"output_past", "n_special", "predict_special_tokens", "use_flash_attn",
 	// slices the same products (pretraining_tp), or changes their precision only
-	"pretraining_tp", "reorder_and_upcast_attn", "chunk_size_feed_forward", "sparse_mask",
+	"router_aux_loss_coef", "router_jitter_noise", "output_router_logits", "pretraining_tp", "reorder_and_upcast_attn", "chunk_size_feed_forward", "sparse_mask",
 }
 
 // harmlessPrefixes are beginnings of such keys.

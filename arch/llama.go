@@ -139,9 +139,10 @@ func allFull(s *settings) {
 func llamaMetadata(m *Model, s *settings) {
 	rmsMetadata(m, s)
 	wholeRopeOnly(m, s)
-	if s.err == nil && s.has("expert_count") && !off(s.values["expert_count"]) {
-		s.refuse("expert_count", "no experts", "mixtures of experts are not supported: their layers hold several MLPs and a router")
+	if s.has("expert_count") && !off(s.values["expert_count"]) { // Mixtral
+		expertMetadata(m, s)
 	}
+	s.asked["expert_used_count"] = true // 0 where there are none
 	finishRMS(m, s)
 }
 
@@ -202,12 +203,18 @@ func wholeRopeOnly(m *Model, s *settings) {
 
 // llamaNaming gives the names in either format. llama.cpp stores rows of q and k
 // for its own RoPE in this family.
-func llamaNaming(m *Model, _ *finder) naming {
+func llamaNaming(m *Model, f *finder) naming {
 	if !m.GGUF {
 		return llamaNames()
 	}
 	m.plan.qOrder, m.plan.kOrder = deinterleaved(m.HeadDim), deinterleaved(m.HeadDim)
 	n := ggufNames()
 	n.ropeTable = "rope_freqs"
+	if m.plan.experts > 0 {
+		n = n.withExperts()
+		if f.has("blk.0.ffn_gate.0.weight") { // an older converter
+			n.expertGate, n.expertUp, n.expertDown = "ffn_gate.%d", "ffn_up.%d", "ffn_down.%d"
+		}
+	}
 	return n
 }

@@ -17,6 +17,7 @@ type naming struct {
 	ffnNorm, gateUp, gate, up, down, ffnWriteNorm, ffnAddNorm                    string
 
 	router                           string
+	expertGateUp                     string // all experts' gates and ups, interleaved and [in, out] (gpt-oss)
 	expertGate, expertUp, expertDown string // %d is the expert, or all of them are one tensor of three dimensions
 	ropeTable, ropeLong, ropeShort   string
 }

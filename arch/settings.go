@@ -107,6 +107,17 @@ func (s *settings) repeats(key string, want float64, other string) {
 	}
 }
 
+// mustBe refuses a key, where it is there, at any value but one.
+func (s *settings) mustBe(key string, want any) {
+	v, ok := s.get(key)
+	if x, isNumber := number(v); isNumber {
+		v = x
+	}
+	if ok && v != want {
+		s.refuse(key, want, hintFor(key))
+	}
+}
+
 // flagOr returns true or false, or the reference implementation's default.
 func (s *settings) flagOr(key string, def bool, source string) bool {
 	v, ok := s.get(key)

@@ -21,6 +21,7 @@ type Weight struct {
 	transposed bool     // stored [in, out], as GPT-2's Conv1D is
 	order      rowOrder // where the file's rows belong; nil: they are in order
 	first      int      // row of the tensor that is row 0
+	step       int      // from a row to the next in the tensor; 0: 1
 }
 
 // rowOrder returns the row to which row i of the file belongs.
@@ -51,12 +52,16 @@ func (w Weight) Load(dst linalg.Matrix32) error {
 	if w.transposed {
 		rows, cols = w.In, w.Out
 	}
-	step := max(1, blockElements/max(1, cols))
+	stored := cols // numbers in a row of the file
+	if w.transposed {
+		stored = w.tensor.Shape[1]
+	}
+	step := max(1, blockElements/max(1, stored))
 	return parBlocks(rows, step, func(from, to int) error {
 		if !w.transposed && w.order == nil {
 			return w.rows(dst.RowSlice(from, to), from)
 		}
-		block := linalg.New32(to-from, cols)
+		block := linalg.New32(to-from, stored)
 		if err := w.rows(block, from); err != nil {
 			return err
 		}
@@ -73,8 +78,8 @@ func (w Weight) place(dst, block linalg.Matrix32, from int) {
 			copy(dst.Row(w.order(from+i)), row)
 			continue
 		}
-		for o, v := range row {
-			dst.Data[o*dst.Stride+from+i] = v
+		for o := range w.Out {
+			dst.Data[o*dst.Stride+from+i] = row[w.first+o*max(1, w.step)]
 		}
 	}
 }
@@ -93,12 +98,12 @@ func (w Weight) LoadRows(dst linalg.Matrix32, from int) error {
 
 // rows reads rows as the file holds them and checks them.
 func (w Weight) rows(dst linalg.Matrix32, from int) error {
-	if err := w.tensor.Rows(dst, w.first+from); err != nil {
+	if err := w.read(dst, from); err != nil {
 		return err
 	}
 	for i := range dst.Rows {
 		if j := nonFinite(dst.Row(i)); j >= 0 {
-			return notFinite(w.c.Path, w.Name(), fmt.Sprintf("[%d %d]", w.first+from+i, j), dst.Row(i)[j])
+			return notFinite(w.c.Path, w.Name(), fmt.Sprintf("[%d %d]", w.row(from+i), j), dst.Row(i)[j])
 		}
 	}
 	return nil
@@ -126,6 +131,27 @@ func (l Linear) ordered(order rowOrder) Linear {
 	return l
 }
 
+// row returns the row of the tensor that row i is, as the file holds them.
+func (w Weight) row(i int) int {
+	if w.transposed {
+		return i
+	}
+	return w.first + i*max(1, w.step)
+}
+
+// read reads rows as the file holds them.
+func (w Weight) read(dst linalg.Matrix32, from int) error {
+	if w.step <= 1 || w.transposed {
+		return w.tensor.Rows(dst, w.row(from))
+	}
+	for i := range dst.Rows {
+		if err := w.tensor.Rows(dst.RowSlice(i, i+1), w.row(from+i)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // Vector is a bias, a gain or a table of a checkpoint.
 type Vector struct {
 	N int
@@ -134,6 +160,7 @@ type Vector struct {
 	tensor *checkpoint.Tensor
 	order  rowOrder // as Weight.order
 	first  int      // value of the tensor that is value 0
+	step   int      // from a value to the next in the tensor; 0: 1
 	plus   float32  // added to every value: gains that the file stores less 1
 	parts  []Vector // the vector is these, one after another; nil: it is of one tensor
 }
@@ -147,28 +174,19 @@ func (v Vector) Load(dst []float32) error {
 	if v.parts != nil {
 		return v.loadParts(dst)
 	}
-	stored := dst
-	if n := v.tensor.Elements(); n != v.N || v.order != nil {
-		stored = make([]float32, n)
-	}
+	stored := make([]float32, v.tensor.Elements())
 	if err := v.tensor.Float32s(stored); err != nil {
 		return err
 	}
 	if i := nonFinite(stored); i >= 0 {
 		return notFinite(v.c.Path, v.tensor.Name, fmt.Sprintf("[%d]", i), stored[i])
 	}
-	switch {
-	case v.order != nil:
-		for i, x := range stored[v.first : v.first+v.N] {
-			dst[v.order(i)] = x
+	for i := range v.N {
+		at := i
+		if v.order != nil {
+			at = v.order(i)
 		}
-	case len(stored) != v.N:
-		copy(dst, stored[v.first:v.first+v.N])
-	}
-	if v.plus != 0 {
-		for i := range dst {
-			dst[i] += v.plus
-		}
+		dst[at] = stored[v.first+i*max(1, v.step)] + v.plus
 	}
 	return nil
 }

@@ -78,6 +78,16 @@ MODELS = {
     "smollm3": tf.SmolLM3Config(**odd | dict(num_hidden_layers=5, intermediate_size=16), **special),
     "smollm3-listed": tf.SmolLM3Config(**odd | dict(num_hidden_layers=2), **special, attention_bias=True, mlp_bias=True,
                                        tie_word_embeddings=False, no_rope_layers=[0, 1], rope_theta=100.0),
+    "mixtral": tf.MixtralConfig(**odd | dict(num_hidden_layers=2, intermediate_size=12), num_local_experts=4, sliding_window=7),
+    "mixtral-full": tf.MixtralConfig(**odd | dict(num_hidden_layers=2, intermediate_size=12), num_local_experts=3, rms_norm_eps=1e-6),
+    # layer 1 of 3 has one MLP; the weights of the chosen experts do not sum to 1
+    "qwen3-moe": tf.Qwen3MoeConfig(**odd, head_dim=8, moe_intermediate_size=10, num_experts=5, num_experts_per_tok=2, mlp_only_layers=[1]),
+    "qwen3-moe-normalized": tf.Qwen3MoeConfig(**odd | dict(num_hidden_layers=2), head_dim=10, moe_intermediate_size=10, num_experts=4,
+                                              num_experts_per_tok=3, norm_topk_prob=True),
+    "gpt-oss": tf.GptOssConfig(**odd | dict(intermediate_size=32, hidden_size=32), head_dim=10, num_local_experts=3, num_experts_per_tok=2,
+                               sliding_window=7, rope_theta=100.0, **special, rope_scaling=dict(
+                                   rope_type="yarn", factor=4.0, beta_fast=32.0, beta_slow=1.0, truncate=False,
+                                   original_max_position_embeddings=32)),
 }
 
 TOKENS = {}  # 24 where nothing is said

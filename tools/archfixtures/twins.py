@@ -141,6 +141,53 @@ def layer_norms(t, sd):
             t.tensor(rename(name, SIMPLE), v)
 
 
+MIXTRAL = [("block_sparse_moe.gate", "ffn_gate_inp"), (".w1.", ".gate_proj."), (".w2.", ".down_proj."), (".w3.", ".up_proj."),
+           ("block_sparse_moe.experts", "mlp.experts"), ("mlp.gate.", "ffn_gate_inp.")]
+
+
+def experts(t, sd):
+    """Mixtral, which is written as a llama, and Qwen3-MoE."""
+    c = t.c
+    rms(t)
+    n = getattr(c, "num_local_experts", 0) or c.num_experts
+    t.w.add_expert_count(n)
+    t.w.add_expert_used_count(c.num_experts_per_tok)
+    if c.model_type == "qwen3_moe":
+        t.w.add_expert_feed_forward_length(c.moe_intermediate_size)
+    sd = {rename(k, MIXTRAL): v for k, v in sd.items()}
+    for l in range(c.num_hidden_layers):
+        for part in ("gate", "up", "down"):
+            sd[f"blk.{l}.ffn_{part}_exps.weight"] = torch.stack(
+                [sd.pop(f"model.layers.{l}.mlp.experts.{e}.{part}_proj.weight") for e in range(n)])
+    for name, v in sd.items():
+        if "q_proj" in name and c.model_type == "mixtral":
+            v = interleave(v, c.num_attention_heads)
+        if "k_proj" in name and c.model_type == "mixtral":
+            v = interleave(v, c.num_key_value_heads)
+        t.tensor(rename(name, SIMPLE), v)
+
+
+def gptoss(t, sd):
+    c = t.c
+    rms(t)
+    t.w.add_sliding_window(c.sliding_window)
+    t.w.add_expert_count(c.num_local_experts)
+    t.w.add_expert_used_count(c.num_experts_per_tok)
+    t.w.add_expert_feed_forward_length(c.intermediate_size)
+    for name, v in sd.items():
+        name = rename(name, SANDWICH + [
+            ("self_attn.sinks", "attn_sinks.weight"), ("mlp.router", "ffn_gate_inp"),
+            ("mlp.experts.gate_up_proj_bias", "ffn_gate_up_exps.bias"), ("mlp.experts.gate_up_proj", "ffn_gate_up_exps.weight"),
+            ("mlp.experts.down_proj_bias", "ffn_down_exps.bias"), ("mlp.experts.down_proj", "ffn_down_exps.weight")])
+        if v.ndim == 3:  # [experts, in, out]
+            v = v.transpose(1, 2)
+        if "gate_up" in name:
+            t.tensor(name.replace("gate_up", "gate"), v[:, ::2])
+            t.tensor(name.replace("gate_up", "up"), v[:, 1::2])
+        else:
+            t.tensor(name, v)
+
+
 def gemma(t, sd):
     c = t.c
     rms(t)
@@ -174,6 +221,7 @@ def neox(t, sd):
 # by model_type: llama.cpp's name of the architecture, and what writes it
 TWINS = {
     "gpt_neox": ("gptneox", neox), "llama": ("llama", llama), "qwen2": ("qwen2", simple), "phi": ("phi2", phi), "phi3": ("phi3", simple),
+    "mixtral": ("llama", experts), "qwen3_moe": ("qwen3moe", experts), "gpt_oss": ("gpt-oss", gptoss),
     "olmo2": ("olmo2", olmo2), "stablelm": ("stablelm", layer_norms), "starcoder2": ("starcoder2", layer_norms),
     "smollm3": ("smollm3", llama), "qwen3": ("qwen3", simple),
     "gemma": ("gemma", gemma), "gemma2": ("gemma2", gemma), "gemma3_text": ("gemma3", gemma),
@@ -183,7 +231,9 @@ TWINS = {
 def holds(c):
     """Whether a GGUF of the family can say all of the configuration."""
     scaling = getattr(c, "rope_scaling", None) or {}
-    if scaling.get("rope_type") in ("llama3", "dynamic") or "mscale" in scaling or "beta_fast" in scaling:
+    if scaling.get("rope_type") in ("llama3", "dynamic") or "mscale" in scaling or "beta_fast" in scaling and c.model_type != "gpt_oss":
+        return False
+    if c.model_type == "mixtral" and c.sliding_window or getattr(c, "norm_topk_prob", True) is False:
         return False
     if c.model_type == "phi" and c.qk_layernorm or getattr(c, "use_sliding_window", False):
         return False
