@@ -53,6 +53,23 @@ func MulTB(dst, a, b Matrix) {
 	gemm(dst, a, false, b, true, a.Cols)
 }
 
+// Gram returns aᵀ·a [n, n] of a [m, n], exactly symmetric. Accuracy: as Mul. Cost:
+// about half of MulTA where n is large.
+func Gram(a Matrix) Matrix {
+	const block = 112 // a multiple of every tile's side
+	g := New(a.Cols, a.Cols)
+	for from := 0; from < a.Cols; from += block {
+		to := min(from+block, a.Cols)
+		MulTA(g.RowSlice(from, to).ColSlice(from, a.Cols), a.ColSlice(from, to), a.ColSlice(from, a.Cols))
+	}
+	for i := range a.Cols {
+		for j := range i {
+			g.Set(i, j, g.At(j, i))
+		}
+	}
+	return g
+}
+
 // Mul32 computes dst = a·b in float32, in parallel over fixed output blocks, so
 // the bits do not depend on the number of cores. As Mul otherwise.
 func Mul32(dst, a, b Matrix32) {

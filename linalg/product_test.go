@@ -182,3 +182,22 @@ func TestTransposeAndViews(t *testing.T) {
 		}
 	}
 }
+
+func TestGramIsTheProduct(t *testing.T) {
+	r := rand.New(rand.NewPCG(6, 6))
+	for _, n := range []int{0, 1, 3, 111, 112, 113, 230} {
+		a := New(37, n)
+		for i := range a.Data {
+			a.Data[i] = r.NormFloat64()
+		}
+		g, want := Gram(a), New(n, n)
+		MulTA(want, a, a)
+		for i := range n {
+			for j := range n {
+				if d := math.Abs(g.At(i, j) - want.At(i, j)); !(d <= 37*0x1p-52*37*16) || g.At(i, j) != g.At(j, i) {
+					t.Fatalf("n = %d: element (%d, %d) is %g, want %g", n, i, j, g.At(i, j), want.At(i, j))
+				}
+			}
+		}
+	}
+}

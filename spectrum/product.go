@@ -55,23 +55,6 @@ func (f *Factor) norm() float64 {
 	return f.sigma[0]
 }
 
-// OfMatrix returns the singular values of a [T, d] matrix, min(T, d) of them.
-// A zero matrix has zeros. Errors: *NonFiniteError, *RangeError, linalg's
-// *NoConvergence. Cost: O(T·d·min(T, d)). Accuracy: as Factor.Spectrum.
-func OfMatrix(a linalg.Matrix) (Spectrum, error) {
-	if err := finite(a); err != nil {
-		return Spectrum{}, err
-	}
-	if a.Rows < a.Cols {
-		a = a.T() // the same singular values; QR wants the long side down
-	}
-	f, err := NewFactor(a)
-	if err != nil {
-		return Spectrum{}, err
-	}
-	return f.Spectrum()
-}
-
 // OfProduct returns the singular values of a·bᵀ, a [T_a, d] and b [T_b, d],
 // without forming the product; min(T_a, T_b, d) of them, the others are zero.
 // It panics if the factors' columns differ. Errors, accuracy and cost: NewFactor
