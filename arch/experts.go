@@ -50,9 +50,33 @@ func (b *builder) expert(name string, i, out, in int) Linear {
 func (b *builder) rawExpert(name string, i, out, in int) Linear {
 	why := "experts, " + b.n.words.width + ", " + b.n.words.ffn
 	l := Linear{Weight: Weight{Out: out, In: in, c: b.c, transposed: true}}
-	l.tensor = b.slice(b.at+name, why, i, b.m.plan.experts, in, out)
+	if blocks := b.at + name + "_blocks"; b.has(blocks) {
+		l.transposed = false // packed rows are outputs
+		l.tensor = b.packed(blocks, b.at+name+"_scales", why, i, out, in)
+	} else {
+		l.tensor = b.slice(b.at+name, why, i, b.m.plan.experts, in, out)
+	}
 	l.Bias = &Vector{N: out, c: b.c, tensor: b.slice(b.at+name+"_bias", why, i, b.m.plan.experts, out)}
 	return l
+}
+
+// packed returns one expert [out, in] of a stack in MXFP4.
+func (b *builder) packed(blocks, scales, why string, i, out, in int) *checkpoint.Tensor {
+	const size = 32
+	if in%size != 0 && b.err == nil {
+		b.err = &xerr.Format{File: b.c.Path, What: "tensor " + quote(blocks), Found: fmt.Sprintf("%d inputs", in), Want: "a multiple of 32"}
+	}
+	data := b.raw(blocks, why, b.m.plan.experts, out, in/size, size/2)
+	exponents := b.raw(scales, why, b.m.plan.experts, out, in/size)
+	if b.err != nil {
+		return nil
+	}
+	joined, err := data.Scaled(exponents)
+	if err != nil {
+		b.err = err
+		return nil
+	}
+	return joined.Slice(i)
 }
 
 // every returns one row in so many of a linear map, from a first row on.

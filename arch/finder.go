@@ -32,9 +32,9 @@ func (f *finder) has(name string) bool {
 	return ok
 }
 
-// tensor returns a tensor of the wanted shape; why says in the words of the
+// raw returns a tensor of the wanted shape; why says in the words of the
 // configuration where the shape comes from.
-func (f *finder) tensor(name, why string, want ...int) *checkpoint.Tensor {
+func (f *finder) raw(name, why string, want ...int) *checkpoint.Tensor {
 	if f.err != nil {
 		return nil
 	}
@@ -50,16 +50,35 @@ func (f *finder) tensor(name, why string, want ...int) *checkpoint.Tensor {
 			Hint: fmt.Sprintf("%s and weights may come from different models", f.source)}
 		return nil
 	}
-	if !t.Readable() {
+	f.use(t)
+	return t
+}
+
+// tensor returns a tensor of numbers of the wanted shape.
+func (f *finder) tensor(name, why string, want ...int) *checkpoint.Tensor {
+	t := f.raw(name, why, want...)
+	if f.err == nil && !t.Readable() {
 		f.err = &xerr.Unsupported{File: f.c.Path + ": tensor " + quote(name), What: "type", Found: t.Type.String(),
 			Want: "a type that can be read", Hint: "`eigenhead models` lists the types"}
 		return nil
 	}
-	if !f.used[name] {
-		f.used[name] = true
-		f.params += int64(t.Elements())
-	}
 	return t
+}
+
+// use remembers that a tensor is part of the model.
+func (f *finder) use(t *checkpoint.Tensor) {
+	if f.used[t.Name] {
+		return
+	}
+	f.used[t.Name] = true
+	n := int64(t.Elements())
+	switch {
+	case strings.HasSuffix(t.Name, "_blocks"):
+		n *= 2 // MXFP4: two numbers to a byte
+	case strings.HasSuffix(t.Name, "_scales"):
+		n = 0
+	}
+	f.params += n
 }
 
 // matrix returns a weight stored [out, in].

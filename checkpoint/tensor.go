@@ -26,6 +26,7 @@ type Tensor struct {
 	part       *part
 	begin, end int // its bytes in the file
 	kind       *kind
+	scales     *Tensor // of a tensor that Scaled made; else nil
 }
 
 // Elements returns the product of the shape. It fits an int and is at most 16
@@ -60,6 +61,9 @@ func (t *Tensor) Rows(dst linalg.Matrix32, from int) error {
 	if dst.Rows == 0 || dst.Cols == 0 {
 		return nil
 	}
+	if t.scales != nil {
+		return t.scaledRows(dst, from)
+	}
 	width := t.kind.size(dst.Cols)
 	return t.guard(func() {
 		if dst.Stride == dst.Cols {
@@ -82,6 +86,10 @@ func (t *Tensor) Float32s(dst []float32) error {
 	}
 	if len(dst) != t.Elements() {
 		panic(fmt.Sprintf("checkpoint: Float32s of %s %v into %d numbers", t.Name, t.Shape, len(dst)))
+	}
+	if t.scales != nil {
+		cols := t.Shape[len(t.Shape)-1]
+		return t.scaledRows(linalg.Matrix32{Rows: len(dst) / max(1, cols), Cols: cols, Stride: cols, Data: dst}, 0)
 	}
 	return t.guard(func() { t.kind.decode(dst, raw) })
 }

@@ -12,12 +12,14 @@ llama.cpp names the family, model.gguf holds the same weights.
     python tools/archfixtures/make.py forward/testdata [NAME…]
 """
 
+import json
 import pathlib
 import sys
 
 import torch
-from safetensors.torch import save_file
+from safetensors.torch import load_file, save_file
 from transformers import AutoModel, AutoModelForCausalLM
+from transformers.integrations.mxfp4 import convert_moe_packed_tensors
 from transformers.masking_utils import ALL_MASK_ATTENTION_FUNCTIONS, eager_mask
 from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS, no_init_weights
 
@@ -36,10 +38,34 @@ def randomize(model, config):
             p.copy_((gains + 0.3 * torch.randn_like(p) if norm and key.endswith("weight") else 0.35 * torch.randn_like(p)).half())
 
 
+def pack(model):
+    """Draws experts in MXFP4 instead; returns their bytes by the names that files give them."""
+    packed = {}
+    for name, p in model.named_parameters():
+        if not name.endswith(("experts.gate_up_proj", "experts.down_proj")):
+            continue
+        experts, inputs, outs = p.shape
+        blocks = torch.randint(256, (experts, outs, inputs // 32, 16), dtype=torch.uint8)
+        scales = torch.randint(122, 126, (experts, outs, inputs // 32), dtype=torch.uint8)
+        with torch.no_grad():
+            p.copy_(convert_moe_packed_tensors(blocks, scales, dtype=torch.float32))
+        packed |= {name + "_blocks": blocks, name + "_scales": scales}
+    return packed
+
+
 def outputs(model, ids):
     with torch.no_grad():
         out = model(ids, use_cache=False) if model.config.model_type not in ("bert", "roberta") else model(ids)
     return out.logits[0] if "logits" in out else out.last_hidden_state[0]
+
+
+def repack(out, packed):
+    """Replaces the experts of a saved model by their packed form."""
+    weights = {k: v for k, v in load_file(out / "model.safetensors").items() if k + "_blocks" not in packed}
+    save_file(weights | packed, out / "model.safetensors", {"format": "pt"})
+    config = json.loads((out / "config.json").read_text())
+    config["quantization_config"] = {"quant_method": "mxfp4", "modules_to_not_convert": ["model.layers.*.self_attn", "lm_head"]}
+    (out / "config.json").write_text(json.dumps(config, indent=2) + "\n")
 
 
 def make(name, config, out):
@@ -51,6 +77,8 @@ def make(name, config, out):
         model = (AutoModel if encoder else AutoModelForCausalLM).from_config(config).eval()
     model.tie_weights()
     randomize(model, config)
+
+    packed = pack(model) if name.endswith("mxfp4") else {}
 
     ids = torch.randint(config.vocab_size, (1, models.TOKENS.get(name, 24)))
     plain = outputs(model, ids)
@@ -72,8 +100,10 @@ def make(name, config, out):
     save_file(tensors | {answer: plain.contiguous(), "ids": ids[0].float().contiguous()}, out / "expected.safetensors")
 
     model.half().save_pretrained(out)
+    if packed:
+        repack(out, packed)
     (out / "generation_config.json").unlink(missing_ok=True)
-    twins.write(model, config, out / "model.gguf")
+    twins.write(model, config, out / "model.gguf", packed)
     print(name, sum(f.stat().st_size for f in out.iterdir()), "bytes,", len(seen), "layers recorded,",
           "answers up to", round(plain.abs().max().item(), 2))
 

@@ -17,6 +17,8 @@ longrope = dict(rope_scaling=dict(type="longrope", short_factor=[1.0, 1.25, 1.5]
 
 special = dict(pad_token_id=0, bos_token_id=0, eos_token_id=1)
 
+yarn = dict(rope_type="yarn", factor=4.0, beta_fast=32.0, beta_slow=1.0, truncate=False, original_max_position_embeddings=32)
+
 MODELS = {
     # head_dim is not hidden_size / heads; biases everywhere; an odd number of layers
     "llama-bias": tf.LlamaConfig(**llama | dict(attention_bias=True, mlp_bias=True, num_hidden_layers=3)),
@@ -84,10 +86,12 @@ MODELS = {
     "qwen3-moe": tf.Qwen3MoeConfig(**odd, head_dim=8, moe_intermediate_size=10, num_experts=5, num_experts_per_tok=2, mlp_only_layers=[1]),
     "qwen3-moe-normalized": tf.Qwen3MoeConfig(**odd | dict(num_hidden_layers=2), head_dim=10, moe_intermediate_size=10, num_experts=4,
                                               num_experts_per_tok=3, norm_topk_prob=True),
-    "gpt-oss": tf.GptOssConfig(**odd | dict(intermediate_size=32, hidden_size=32), head_dim=10, num_local_experts=3, num_experts_per_tok=2,
-                               sliding_window=7, rope_theta=100.0, **special, rope_scaling=dict(
-                                   rope_type="yarn", factor=4.0, beta_fast=32.0, beta_slow=1.0, truncate=False,
-                                   original_max_position_embeddings=32)),
+    "gpt-oss": tf.GptOssConfig(**odd | dict(intermediate_size=20, num_hidden_layers=2), head_dim=10, num_local_experts=3, num_experts_per_tok=2,
+                               sliding_window=7, rope_theta=100.0, **special, rope_scaling=yarn),
+    # experts in MXFP4, as it is published
+    "gpt-oss-mxfp4": tf.GptOssConfig(**odd | dict(intermediate_size=32, hidden_size=64, num_hidden_layers=1), head_dim=10,
+                                     num_local_experts=3, num_experts_per_tok=2, sliding_window=7, rope_theta=100.0, **special,
+                                     rope_scaling=yarn),
 }
 
 TOKENS = {}  # 24 where nothing is said

@@ -24,6 +24,9 @@ class Twin:
         self.c = config
 
     def tensor(self, name, t):
+        if t.dtype == torch.uint8:
+            self.w.add_tensor(name, t.contiguous().numpy(), raw_dtype=gguf.GGMLQuantizationType.MXFP4)
+            return
         data = t.detach().float()
         self.w.add_tensor(name, (data if data.ndim == 1 else data.half()).contiguous().numpy())
 
@@ -167,6 +170,13 @@ def experts(t, sd):
         t.tensor(rename(name, SIMPLE), v)
 
 
+def ggml_mxfp4(blocks, scales):
+    """ggml's block: the exponent, then numbers 0-15 in the lower and 16-31 in the upper four bits."""
+    numbers = torch.stack([blocks & 15, blocks >> 4], dim=-1).flatten(-2)
+    body = numbers[..., :16] | numbers[..., 16:] << 4
+    return torch.cat([scales[..., None], body], dim=-1).flatten(-2)
+
+
 def gptoss(t, sd):
     c = t.c
     rms(t)
@@ -174,13 +184,15 @@ def gptoss(t, sd):
     t.w.add_expert_count(c.num_local_experts)
     t.w.add_expert_used_count(c.num_experts_per_tok)
     t.w.add_expert_feed_forward_length(c.intermediate_size)
-    for name, v in sd.items():
-        name = rename(name, SANDWICH + [
+    for old, v in sd.items():
+        name = rename(old, SANDWICH + [
             ("self_attn.sinks", "attn_sinks.weight"), ("mlp.router", "ffn_gate_inp"),
             ("mlp.experts.gate_up_proj_bias", "ffn_gate_up_exps.bias"), ("mlp.experts.gate_up_proj", "ffn_gate_up_exps.weight"),
             ("mlp.experts.down_proj_bias", "ffn_down_exps.bias"), ("mlp.experts.down_proj", "ffn_down_exps.weight")])
         if v.ndim == 3:  # [experts, in, out]
             v = v.transpose(1, 2)
+        if old + "_blocks" in t.packed:
+            v = ggml_mxfp4(t.packed[old + "_blocks"], t.packed[old + "_scales"])
         if "gate_up" in name:
             t.tensor(name.replace("gate_up", "gate"), v[:, ::2])
             t.tensor(name.replace("gate_up", "up"), v[:, 1::2])
@@ -248,7 +260,7 @@ def holds(c):
     return getattr(c, "hidden_act", "") not in ("gelu_new",) or c.model_type == "phi"
 
 
-def write(model, config, path):
+def write(model, config, path, packed):
     """Writes the twin, if the family has one and llama.cpp can hold this model."""
     path.unlink(missing_ok=True)
     if config.model_type not in TWINS or not holds(config):
@@ -258,5 +270,6 @@ def write(model, config, path):
     sd = {k: v for k, v in model.state_dict().items() if "rotary_emb" not in k}
     if getattr(config, "tie_word_embeddings", False):
         sd = {k: v for k, v in sd.items() if k not in ("lm_head.weight", "embed_out.weight")}
+    twin.packed = packed
     fill(twin, {k: v for k, v in sd.items() if not k.endswith((".masked_bias", ".attn.bias", ".attention.bias"))})
     twin.close()
