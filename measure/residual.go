@@ -2,7 +2,6 @@ package measure
 
 import (
 	"math"
-	"slices"
 
 	"github.com/eigenhead/eigenhead/linalg"
 	"github.com/eigenhead/eigenhead/spectrum"
@@ -144,16 +143,14 @@ func massiveOf(s *Subject) (Value, error) {
 	if err != nil {
 		return Value{}, err
 	}
-	all := make([]float64, 0, x.Rows*x.Cols)
+	median, largest := linalg.MedianAbs(x), 0.0
 	for i := range x.Rows {
 		for _, v := range x.Row(i) {
-			all = append(all, math.Abs(v))
+			largest = max(largest, math.Abs(v))
 		}
 	}
-	slices.Sort(all)
-	median := middle(all)
 	if median == 0 {
 		return Value{}, omit("the median entry of the residual stream is zero")
 	}
-	return number(all[len(all)-1] / median)
+	return number(largest / median)
 }

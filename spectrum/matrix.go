@@ -31,7 +31,7 @@ func OfMatrix(a linalg.Matrix) (Spectrum, error) {
 			return s, err
 		}
 	}
-	f, err := NewFactor(a)
+	f, err := newFactor(a, false)
 	if err != nil {
 		return Spectrum{}, err
 	}

@@ -21,13 +21,20 @@ type Factor struct {
 // NewFactor decomposes a [T, d] matrix. Errors: *NonFiniteError (its Factor is
 // "matrix"); linalg's *NoConvergence. Cost: O(T·d²) time, O(T·d) memory. a is not
 // kept.
-func NewFactor(a linalg.Matrix) (*Factor, error) {
+func NewFactor(a linalg.Matrix) (*Factor, error) { return newFactor(a, true) }
+
+// newFactor leaves Q empty where it is not wanted.
+func newFactor(a linalg.Matrix, wantQ bool) (*Factor, error) {
 	if err := finite(a); err != nil {
 		return nil, err
 	}
 	a, e := moderate(a)
-	q, r := linalg.QR(a)
-	f := &Factor{Q: q, R: r, Exp: e, Rows: a.Rows, Cols: a.Cols}
+	f := &Factor{Exp: e, Rows: a.Rows, Cols: a.Cols}
+	if wantQ {
+		f.Q, f.R = linalg.QR(a)
+	} else {
+		f.R = linalg.R(a)
+	}
 	if k := exponent(f.R); k != 0 {
 		f.R = ldexp(f.R, -k)
 		f.Exp += k
@@ -60,7 +67,7 @@ func (f *Factor) norm() float64 {
 // It panics if the factors' columns differ. Errors, accuracy and cost: NewFactor
 // and OfFactors; a *NonFiniteError names factor "a" or "b".
 func OfProduct(a, b linalg.Matrix) (Spectrum, error) {
-	fa, fb, err := factors(a, b)
+	fa, fb, err := factors(a, b, false)
 	if err != nil {
 		return Spectrum{}, err
 	}
@@ -109,7 +116,7 @@ type Channels struct {
 // ChannelsOfProduct returns all min(T_a, T_b, d) channels of a·bᵀ.
 // Errors and cost as OfProduct.
 func ChannelsOfProduct(a, b linalg.Matrix) (Channels, error) {
-	fa, fb, err := factors(a, b)
+	fa, fb, err := factors(a, b, true)
 	if err != nil {
 		return Channels{}, err
 	}
@@ -164,7 +171,7 @@ func negateColumn(m linalg.Matrix, c int) {
 }
 
 // factors prepares both sides and names the one that is at fault.
-func factors(a, b linalg.Matrix) (fa, fb *Factor, err error) {
+func factors(a, b linalg.Matrix, wantQ bool) (fa, fb *Factor, err error) {
 	if a.Cols != b.Cols {
 		panic(fmt.Sprintf("spectrum: product of [%d, %d] and [%d, %d]ᵀ: columns differ", a.Rows, a.Cols, b.Rows, b.Cols))
 	}
@@ -173,7 +180,7 @@ func factors(a, b linalg.Matrix) (fa, fb *Factor, err error) {
 		m    linalg.Matrix
 		to   **Factor
 	}{{"a", a, &fa}, {"b", b, &fb}} {
-		f, err := NewFactor(side.m)
+		f, err := newFactor(side.m, wantQ)
 		if nf, ok := err.(*NonFiniteError); ok {
 			nf.Factor = side.name
 		}
