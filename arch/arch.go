@@ -44,7 +44,9 @@ var families = []*family{
 	smollm3,
 	qwen2, // qwen2.go
 	qwen3, // qwen3.go
-	mixtral,
+	bert,  // bert.go
+	roberta,
+	mixtral, // moe.go
 	qwen3moe,
 	gptoss,
 	gemma, // gemma.go
@@ -172,7 +174,7 @@ func detect(s *settings) (*family, error) {
 		for _, class := range classes {
 			if !slices.Contains(f.Classes, class) {
 				return nil, &xerr.Unsupported{File: s.file, What: `key "architectures"`, Found: class,
-					Want: strings.Join(f.Classes, " or "), Hint: "only causal language models are read"}
+					Want: strings.Join(f.Classes, " or "), Hint: "only these models of the family are read"}
 			}
 		}
 		return f, nil

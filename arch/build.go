@@ -72,6 +72,14 @@ func (b *builder) embeddings() {
 		positions := b.matrix(b.prefix+n.positions+".weight", n.words.context+" × "+n.words.width, m.Context+m.FirstPosition, m.Width)
 		m.Positions = &positions
 	}
+	if n.tokenTypes != "" {
+		name := b.prefix + n.tokenTypes + ".weight"
+		if t, ok := b.c.Tensor(name); ok && m.GGUF && len(t.Shape) == 2 { // the key is the vocabulary's
+			m.plan.types = t.Shape[0]
+		}
+		types := b.matrix(name, "type_vocab_size × "+n.words.width, m.plan.types, m.Width)
+		m.TokenTypes = &types
+	}
 	m.EmbeddingNorm = b.norm(b.prefix+n.embeddingNorm, n.embeddingNorm)
 }
 
@@ -219,12 +227,16 @@ func (b *builder) headNorm(part string, heads int) *Norm {
 
 // normOf returns a norm over width values with as many gains.
 func (b *builder) normOf(name, why string, width int) *Norm {
-	n := &Norm{RMS: b.m.Norm == "rms", Eps: b.m.NormEps, Width: width, Gain: b.vector(name+".weight", why, width)}
+	gain, shift := ".weight", ".bias"
+	if !b.has(name+gain) && b.has(name+".gamma") { // the first BERTs
+		gain, shift = ".gamma", ".beta"
+	}
+	n := &Norm{RMS: b.m.Norm == "rms", Eps: b.m.NormEps, Width: width, Gain: b.vector(name+gain, why, width)}
 	if b.m.plan.plusOne {
 		n.Gain.plus = 1
 	}
 	if !n.RMS {
-		bias := b.vector(name+".bias", why, width)
+		bias := b.vector(name+shift, why, width)
 		n.Bias = &bias
 	}
 	return n

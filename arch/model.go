@@ -138,6 +138,7 @@ type plan struct {
 	active                 int                 // experts that a token takes
 	normalize              bool                // Experts.Normalize
 	dense                  func(l int) bool    // layers without experts; nil: none
+	types                  int                 // token types that there are embeddings of
 	denseFFN               int                 // hidden width of the MLP of those layers
 }
 

@@ -43,6 +43,9 @@ func againstTorch(t *testing.T, path string, want map[string]linalg.Matrix) {
 	}
 	worst := 0.0
 	for l, layer := range layers {
+		if want[fmt.Sprintf("scale.%d", l)].Rows == 0 {
+			t.Fatalf("layer %d was not recorded", l)
+		}
 		if scale := want[fmt.Sprintf("scale.%d", l)].At(0, 0); !(math.Abs(layer.Pairs[0].Scale-scale) <= 1e-6*scale) {
 			t.Errorf("layer %d: scale %g, want %g", l, layer.Pairs[0].Scale, scale)
 		}

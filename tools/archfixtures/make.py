@@ -2,7 +2,7 @@
 
 Each folder holds a small random model as transformers saves it (config.json,
 model.safetensors in float16) and expected.safetensors: the ids, the logits of
-every position (or, without an output head, the last hidden states), and q, k, v
+every position (none without an output head), and q, k, v
 of every layer as they enter the dot product, with the factor on q·k, all
 computed in float32 on the CPU. The weights are random, with large norms and
 biases, so that no term can be left out unnoticed. Where twins.py knows how
@@ -26,6 +26,9 @@ from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS, no_init_weights
 import models
 import recorders
 import twins
+
+
+ENCODERS = ("bert", "roberta", "xlm-roberta")
 
 
 def randomize(model, config):
@@ -55,7 +58,7 @@ def pack(model):
 
 def outputs(model, ids):
     with torch.no_grad():
-        out = model(ids, use_cache=False) if model.config.model_type not in ("bert", "roberta") else model(ids)
+        out = model(ids) if model.config.model_type in ENCODERS else model(ids, use_cache=False)
     return out.logits[0] if "logits" in out else out.last_hidden_state[0]
 
 
@@ -72,7 +75,7 @@ def make(name, config, out):
     torch.manual_seed(sum(map(ord, name)))
     config._attn_implementation = "eager"
     config.dtype = torch.float32
-    encoder = config.model_type in ("bert", "roberta")
+    encoder = config.model_type in ENCODERS
     with no_init_weights():  # randomize does it; StableLM's own has a fault
         model = (AutoModel if encoder else AutoModelForCausalLM).from_config(config).eval()
     model.tie_weights()
@@ -80,7 +83,8 @@ def make(name, config, out):
 
     packed = pack(model) if name.endswith("mxfp4") else {}
 
-    ids = torch.randint(config.vocab_size, (1, models.TOKENS.get(name, 24)))
+    # from 2 on for encoders, where an id is padding
+    ids = torch.randint(2 if encoder else 0, config.vocab_size, (1, models.TOKENS.get(name, 24)))
     plain = outputs(model, ids)
 
     def rerun(model, attention=None):
@@ -96,8 +100,9 @@ def make(name, config, out):
     seen, again = recorders.record(model, rerun)
     assert (again - plain).abs().max() < 1e-5, (name, (again - plain).abs().max())
     tensors = {f"{key}.{layer}": t.contiguous() for layer, ts in seen.items() for key, t in ts.items()}
-    answer = "hidden" if encoder else "logits"
-    save_file(tensors | {answer: plain.contiguous(), "ids": ids[0].float().contiguous()}, out / "expected.safetensors")
+    if not encoder:
+        tensors["logits"] = plain.contiguous()
+    save_file(tensors | {"ids": ids[0].float().contiguous()}, out / "expected.safetensors")
 
     model.half().save_pretrained(out)
     if packed:

@@ -92,6 +92,9 @@ MODELS = {
     "gpt-oss-mxfp4": tf.GptOssConfig(**odd | dict(intermediate_size=32, hidden_size=64, num_hidden_layers=1), head_dim=10,
                                      num_local_experts=3, num_experts_per_tok=2, sliding_window=7, rope_theta=100.0, **special,
                                      rope_scaling=yarn),
+    "bert": tf.BertConfig(**even, type_vocab_size=2),
+    "roberta": tf.RobertaConfig(**even | dict(num_hidden_layers=2), type_vocab_size=1, layer_norm_eps=1e-5),
+    "xlm-roberta": tf.XLMRobertaConfig(**even | dict(num_hidden_layers=2), type_vocab_size=1, pad_token_id=1, hidden_act="gelu_new"),
 }
 
 TOKENS = {}  # 24 where nothing is said

@@ -73,7 +73,7 @@ def record(model, again):
     kind = model.config.model_type
     if kind == "gptj":
         out = record_gptj(lambda: again(model))
-    elif kind == "stablelm":
+    elif kind in ("stablelm", "bert", "roberta", "xlm-roberta"):
         out = record_sdpa(model, lambda: again(model, "sdpa"))
     else:
         model.set_attn_implementation("recorded")

@@ -200,6 +200,22 @@ def gptoss(t, sd):
             t.tensor(name, v)
 
 
+def bert(t, sd):
+    c = t.c
+    t.common(c.intermediate_size, c.layer_norm_eps, False)
+    t.w.add_causal_attention(False)
+    t.w.add_pooling_type(gguf.PoolingType.MEAN)
+    for name, v in sd.items():
+        if "pooler" in name or "position_ids" in name or "token_type_ids" in name:
+            continue
+        t.tensor(rename(name, [
+            ("embeddings.word_embeddings", "token_embd"), ("embeddings.position_embeddings", "position_embd"),
+            ("embeddings.token_type_embeddings", "token_types"), ("embeddings.LayerNorm", "token_embd_norm"), ("encoder.layer.", "blk."),
+            ("attention.self.query", "attn_q"), ("attention.self.key", "attn_k"), ("attention.self.value", "attn_v"),
+            ("attention.output.dense", "attn_output"), ("attention.output.LayerNorm", "attn_output_norm"),
+            ("intermediate.dense", "ffn_up"), ("output.dense", "ffn_down"), ("output.LayerNorm", "layer_output_norm")]), v)
+
+
 def gemma(t, sd):
     c = t.c
     rms(t)
@@ -234,7 +250,7 @@ def neox(t, sd):
 TWINS = {
     "gpt_neox": ("gptneox", neox), "llama": ("llama", llama), "qwen2": ("qwen2", simple), "phi": ("phi2", phi), "phi3": ("phi3", simple),
     "mixtral": ("llama", experts), "qwen3_moe": ("qwen3moe", experts), "gpt_oss": ("gpt-oss", gptoss),
-    "olmo2": ("olmo2", olmo2), "stablelm": ("stablelm", layer_norms), "starcoder2": ("starcoder2", layer_norms),
+    "bert": ("bert", bert), "olmo2": ("olmo2", olmo2), "stablelm": ("stablelm", layer_norms), "starcoder2": ("starcoder2", layer_norms),
     "smollm3": ("smollm3", llama), "qwen3": ("qwen3", simple),
     "gemma": ("gemma", gemma), "gemma2": ("gemma2", gemma), "gemma3_text": ("gemma3", gemma),
 }
