@@ -75,15 +75,15 @@ func (a *Operator) first(m linalg.Matrix, s span, i int, before []int) {
 	z := a.visible(m, s, i)
 	top := linalg.Max(z)
 	a.stats.MaxLogit[i] = top
-	if a.p.Softcap > 0 {
+	if a.bends() {
 		raw := a.row[:len(z)]
 		copy(raw, z)
 		a.stats.addLogits(raw, top, a.ones)
-		a.soften(z)
+		a.soften(z, i, lo)
 		top = linalg.Max(z)
 	}
 	sums := linalg.Softmax(z, a.distances(i, lo, hi), top) // z is e^(z−top) from here
-	if a.p.Softcap <= 0 {
+	if !a.bends() {
 		a.stats.countLogits(sums.T, sums.TT, len(z))
 	}
 	a.shift[i] = top
@@ -104,7 +104,8 @@ func (a *Operator) block(b int) (linalg.Matrix, span) {
 	m, s := a.scores(b, false)
 	for i := s.from; i < s.to; i++ {
 		z := a.visible(m, s, i)
-		a.soften(z)
+		lo, _ := a.p.Mask.Visible(i, a.T)
+		a.soften(z, i, lo)
 		linalg.Exp(z, z, a.shift[i])
 		linalg.Scale(a.factor[i], z)
 		a.hide(m, s, i)

@@ -19,7 +19,7 @@ import (
 // off by at most e^{2·LogitError} − 1, relative.
 type RowStats struct {
 	Visible        []int     // n_i
-	MaxLogit       []float64 // largest visible score, before softcap and without sink
+	MaxLogit       []float64 // largest visible score, before softcap and bias of distance, and without sink
 	LSE            []float64 // ln Σ e^z over the visible keys, after softcap, without sink
 	EntropyNats    []float64 // −Σ p ln p, in [0, ln n_i]
 	Collision      []float64 // Σ p², in [1/n_i, 1]
@@ -40,7 +40,7 @@ type RowStats struct {
 	ColumnRows []int     // per key k: the number of these rows
 
 	FrobeniusSquared float64 // ‖A‖_F²
-	LogitSumSquares  float64 // Σ_i Σ_j (S_ij − mean_i)² over visible j, S before softcap
+	LogitSumSquares  float64 // Σ_i Σ_j (S_ij − mean_i)² over visible j, S before softcap and bias
 	LogitFreedom     int     // Σ_i (n_i − 1)
 	LogitError       float64 // no logit, after softcap, is off by more than this
 }

@@ -94,14 +94,21 @@ func (t *tiles) hide(m linalg.Matrix, s span, i int) {
 	clear(row[hi-s.lo:])
 }
 
-// soften applies the softcap in place.
-func (t *tiles) soften(z []float64) {
-	c := t.p.Softcap
-	if c <= 0 {
-		return
+// bends reports whether logits are more than scores.
+func (t *tiles) bends() bool { return t.p.Softcap > 0 || t.p.ALiBi != 0 }
+
+// soften turns scores of query i and the keys from lo on into logits, in place:
+// by the softcap, then by the bias of distance.
+func (t *tiles) soften(z []float64, i, lo int) {
+	if c := t.p.Softcap; c > 0 {
+		for j, v := range z {
+			z[j] = c * math.Tanh(v/c)
+		}
 	}
-	for j, v := range z {
-		z[j] = c * math.Tanh(v/c)
+	if slope := t.p.ALiBi; slope != 0 {
+		for j := range z {
+			z[j] -= slope * float64(i-lo-j)
+		}
 	}
 }
 
@@ -121,8 +128,9 @@ func (t *tiles) ramp() {
 
 // logitError bounds |computed − exact| over all logits: a sum of d products and
 // one scaling errs by (d+2)·u·|scale|·‖q‖‖k‖, u = 2⁻⁵³; tanh has slope at most 1
-// and adds its own rounding, at most 4u of the cap.
+// and adds its own rounding, at most 4u of the cap; a bias of distance adds that
+// of its product and of the sum.
 func (t *tiles) logitError() float64 {
 	const u = 0x1p-53
-	return float64(t.p.Dim()+2)*u*t.size + 4*u*t.p.Softcap
+	return float64(t.p.Dim()+2)*u*t.size + 4*u*t.p.Softcap + 3*u*math.Abs(t.p.ALiBi)*float64(t.T)
 }

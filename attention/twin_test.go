@@ -45,6 +45,7 @@ func twinSoftmax(p head.Pair) (a, alone [][]float64) {
 			if p.Softcap > 0 {
 				s[i][j] = p.Softcap * math.Tanh(s[i][j]/p.Softcap)
 			}
+			s[i][j] -= p.ALiBi * float64(i-j)
 			if twinSees(p.Mask, i, j) {
 				top = math.Max(top, s[i][j])
 			}
@@ -133,6 +134,12 @@ func pairCases() []pairCase {
 	add("vanishing sink", func(p *head.Pair) { p.Sink = ptr(-900) })
 	add("softcap", func(p *head.Pair) { p.Softcap = 1.5 })
 	add("softcap and sink", func(p *head.Pair) { p.Softcap, p.Sink = 2, ptr(0) })
+	add("alibi", func(p *head.Pair) { p.ALiBi = 0.25 })
+	add("alibi, window, softcap and sink", func(p *head.Pair) {
+		p.ALiBi, p.Softcap, p.Sink, p.Mask = 0.0625, 2, ptr(0), window(80)
+	})
+	add("steep alibi", func(p *head.Pair) { p.ALiBi = 30 })
+	add("alibi without a mask", func(p *head.Pair) { p.ALiBi, p.Mask = 0.125, head.Mask{} })
 	add("sharp", func(p *head.Pair) { p.Scale = 10 })
 	add("tiny", func(p *head.Pair) { scale(p.Q, 1e-60); scale(p.K, 1e-60) })
 	add("huge", func(p *head.Pair) { scale(p.Q, 1e60); scale(p.K, 1e60) })

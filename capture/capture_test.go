@@ -66,7 +66,7 @@ var files = []struct {
 	want string
 }{
 	{"least", build(with(), q(4, 3, 2), k(2, 3, 2)), ""},
-	{"all parts", build(with(), q(4, 3, 2), k(2, 3, 2), f32("layers.0.v", 2, 3, 5), f32("layers.0.x", 3, 7), f32("layers.0.write_norm", 4), f32("layers.0.sink", 4)), ""},
+	{"all parts", build(with(), q(4, 3, 2), k(2, 3, 2), f32("layers.0.v", 2, 3, 5), f32("layers.0.x", 3, 7), f32("layers.0.write_norm", 4), f32("layers.0.sink", 4), f32("layers.0.alibi", 4)), ""},
 	{"window and softcap", build(with("mask", "window:3", "softcap", "50", "qk_norm", "true"), q(1, 1, 1), k(1, 1, 1)), ""},
 	{"all metadata", build(with("tokens", "[1,2,3]", "positions", "[0,4,9]", "step", "12", "model", "m", "run", "r", "sample", "s", "scalars", `{"loss":1.5,"lr":null}`, "tool", "x", "layers", `[{"layer":0,"scale":2,"mask":"none","softcap":3}]`), q(4, 3, 2), k(2, 3, 2)), ""},
 	{"head numbers", build(with("heads", "[1,5]", "kv_of", "[0,2]"), q(2, 3, 2), k(3, 3, 2)), ""},
@@ -110,6 +110,7 @@ var files = []struct {
 	{"v", build(with(), q(4, 3, 2), k(2, 3, 2), f32("layers.0.v", 4, 3, 2)), "shape: [4 3 2], want [2 3 any]"},
 	{"x", build(with(), q(4, 3, 2), k(2, 3, 2), f32("layers.0.x", 4, 2)), "shape: [4 2], want [3 any] (T, d_model)"},
 	{"sink", build(with(), q(4, 3, 2), k(2, 3, 2), f32("layers.0.sink", 2)), "shape: [2], want [4]"},
+	{"alibi", build(with(), q(4, 3, 2), k(2, 3, 2), f32("layers.0.alibi", 2)), "shape: [2], want [4]"},
 	{"write_norm", build(with(), q(4, 3, 2), k(2, 3, 2), f32("layers.0.write_norm", 1, 4)), "shape: [1 4], want [4]"},
 	{"dtype", build(with(), part{"layers.0.q", "F64", []int{4, 3, 2}, nil}, k(2, 3, 2)), `"layers.0.q": dtype: F64, want F32, F16 or BF16`},
 }
@@ -333,6 +334,7 @@ func drawLayers(t *rapid.T) (Meta, []*head.Layer) {
 			if p.ID, p.Q = (head.ID{Layer: l.Index, Head: ids[h]}), matrix(t, tokens, d); hasSink {
 				s := float64(rapid.Float32().Draw(t, "sink"))
 				p.Sink = &s
+				p.ALiBi = float64(rapid.Float32Range(-2, 2).Draw(t, "slope"))
 			}
 			l.Pairs = append(l.Pairs, p)
 		}

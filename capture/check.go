@@ -62,6 +62,7 @@ func (c *Capture) checkLayer(l *layer) error {
 		{l.x, "T, d_model", []int{c.tokens, -1}},
 		{l.writeNorm, "n_heads", []int{heads}},
 		{l.sink, "n_heads", []int{heads}},
+		{l.alibi, "n_heads", []int{heads}},
 	} {
 		if t.tensor == nil {
 			continue

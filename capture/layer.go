@@ -17,7 +17,7 @@ import (
 
 // layer is one layer's tensors; nil where the file has none.
 type layer struct {
-	q, k, v, x, writeNorm, sink *safetensors.Tensor
+	q, k, v, x, writeNorm, sink, alibi *safetensors.Tensor
 }
 
 // Dims are the sizes of one layer; 0 for what is absent.
@@ -60,7 +60,7 @@ func (c *Capture) collect() error {
 			l = &layer{}
 		}
 		slot := map[string]**safetensors.Tensor{"q": &l.q, "k": &l.k, "v": &l.v, "x": &l.x,
-			"write_norm": &l.writeNorm, "sink": &l.sink}[part]
+			"write_norm": &l.writeNorm, "sink": &l.sink, "alibi": &l.alibi}[part]
 		if !ok || slot == nil {
 			c.Ignored = append(c.Ignored, name)
 			continue
@@ -101,7 +101,8 @@ func (c *Capture) Layer(i int) (*head.Layer, error) {
 	x, errX := c.read(l.x)
 	norm, errN := c.read(l.writeNorm)
 	sink, errS := c.read(l.sink)
-	if err := errors.Join(errQ, errK, errV, errX, errN, errS); err != nil {
+	alibi, errA := c.read(l.alibi)
+	if err := errors.Join(errQ, errK, errV, errX, errN, errS, errA); err != nil {
 		return nil, err
 	}
 	out := &head.Layer{Index: i, QKNorm: c.Meta.QKNorm, Sparse: c.Meta.Positions != nil,
@@ -122,6 +123,9 @@ func (c *Capture) Layer(i int) (*head.Layer, error) {
 		}
 		if sink != nil {
 			p.Sink = &sink[h]
+		}
+		if alibi != nil {
+			p.ALiBi = alibi[h]
 		}
 		out.Pairs = append(out.Pairs, p)
 	}

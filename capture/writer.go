@@ -37,7 +37,8 @@ func Create(path string, meta Meta) (*Writer, error) {
 }
 
 // Layer appends one layer, as F32: exact for numbers that came from float32. It
-// writes Q and K of every pair, and V, X, WriteNorm and sinks where there are any.
+// writes Q and K of every pair, and V, X, WriteNorm, sinks and ALiBi slopes where
+// there are any.
 //
 // Errors: a layer that one file cannot hold beside the others (other tokens,
 // heads or QK-norm), or whose pairs differ in scale, mask or softcap; a number
@@ -85,14 +86,27 @@ func (w *Writer) extras(l *head.Layer, name func(string) string) error {
 			return err
 		}
 	}
-	if l.Pairs[0].Sink == nil {
+	return w.perHead(l, name)
+}
+
+// perHead writes the numbers that each head has of its own.
+func (w *Writer) perHead(l *head.Layer, name func(string) string) error {
+	var sinks, slopes []float64
+	for _, p := range l.Pairs {
+		if p.Sink != nil {
+			sinks = append(sinks, *p.Sink)
+		}
+		slopes = append(slopes, p.ALiBi)
+	}
+	if sinks != nil {
+		if err := w.out.Float64s(name("sink"), []int{len(sinks)}, sinks); err != nil {
+			return err
+		}
+	}
+	if !slices.ContainsFunc(slopes, func(s float64) bool { return s != 0 }) {
 		return nil
 	}
-	var sinks []float64
-	for _, p := range l.Pairs {
-		sinks = append(sinks, *p.Sink)
-	}
-	return w.out.Float64s(name("sink"), []int{len(sinks)}, sinks)
+	return w.out.Float64s(name("alibi"), []int{len(slopes)}, slopes)
 }
 
 // fit checks that the layer agrees with those before it, and takes its metadata.

@@ -123,6 +123,9 @@ func (p *pass) pairs(layer *head.Layer, s *scoring) {
 			sink := float64(s.sinks[h])
 			pair.Sink = &sink
 		}
+		if s.slopes != nil {
+			pair.ALiBi = s.slopes[h]
+		}
 		layer.Pairs = append(layer.Pairs, pair)
 	}
 }

@@ -18,12 +18,12 @@ import (
 // expected is the part of expected.json that a forward pass can answer.
 type expected struct {
 	Command, Input, Tokens, Outcome, Alternative string
-	Mentions                        []string
-	Tolerance                       float64
-	NLL                             float64
-	Traps                           map[string]any
-	Logits                          []float64             `json:"logits_last"`
-	KVHeads                         []struct{ Layer int } `json:"kv_heads"`
+	Mentions                                     []string
+	Tolerance                                    float64
+	NLL                                          float64
+	Traps                                        map[string]any
+	Logits                                       []float64             `json:"logits_last"`
+	KVHeads                                      []struct{ Layer int } `json:"kv_heads"`
 }
 
 // Files that made other tools fail or give wrong numbers in silence.

@@ -37,7 +37,7 @@ func ParseID(s string) (ID, error) {
 // Pair is one query head with the keys that it reads: scores are
 //
 //	S = Scale · Q Kᵀ            [T, T]
-//	Z = Softcap · tanh(S / Softcap) if Softcap > 0, else S
+//	Z = Softcap · tanh(S / Softcap) if Softcap > 0, else S; less ALiBi·(i−j)
 //	A = softmax over the visible keys of Z, with Sink as one more logit if set
 //
 // Shapes: Q [T, d], K [T, d], V [T, d_v] or empty where it is not known. Q and K
@@ -51,6 +51,7 @@ type Pair struct {
 	Mask    Mask
 	Softcap float64  // 0: none
 	Sink    *float64 // learned sink logit; nil: none
+	ALiBi   float64  // slope of a bias −ALiBi·(i−j) on visible scores, no part of Q and K; 0: none
 }
 
 // T returns the number of tokens.

@@ -223,6 +223,9 @@ func attentionMoment(s *Subject, name string) (*cell, moment, error) {
 	if p.Softcap > 0 {
 		return nil, moment{}, omit("the null has no softcap")
 	}
+	if p.ALiBi != 0 {
+		return nil, moment{}, omit("the null has no bias of distance (ALiBi)")
+	}
 	r, err := s.rows()
 	if err != nil {
 		return nil, moment{}, err
