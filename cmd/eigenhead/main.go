@@ -34,6 +34,7 @@ type commands struct {
 	Tokenize tokenizeCmd `cmd:"" help:"Turn a text into token ids as the model's own tokenizer does."`
 	Models   modelsCmd   `cmd:"" help:"List the model families and tensor types that can be read."`
 	Rules    rulesCmd    `cmd:"" help:"Print the rules' thresholds, each with its source, as TOML."`
+	Lab      labCmd      `cmd:"" help:"Simulators of the theories behind the measures."`
 	Version  versionFlag `name:"version" help:"Print the version and the arithmetic kernels, and exit."`
 }
 
@@ -106,6 +107,9 @@ func (e *env) report(err error) int {
 		return exitFine
 	case errors.Is(err, errFindings):
 		return exitFindings
+	case errors.Is(err, errPartial):
+		fmt.Fprintln(e.stderr, "eigenhead: interrupted: what was finished is written, marked partial")
+		return exitInterrupted
 	case errors.Is(err, context.Canceled):
 		fmt.Fprintln(e.stderr, "eigenhead: interrupted: nothing was written")
 		return exitInterrupted

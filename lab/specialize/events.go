@@ -21,14 +21,14 @@ type Event struct {
 const (
 	Together  = "together"  // heads moved alike along E θ, up to this time
 	Learned   = "learned"   // a feature's largest |m_hf| first passed half its final value
-	Split     = "split"     // heads' spread on a feature first passed half its final value
+	Split     = "split"     // heads' spread on a feature first moved scores by half their noise
 	Excursion = "excursion" // a head left a feature that it had taken
 	Plateau   = "plateau"   // the loss stood still and then fell again
 )
 
 // Thresholds of the events, chosen, not derived.
 const (
-	learnedScore = 0.5  // |m_hf|·√E θ_f² at the end, below which a feature was not learned
+	learnedScore = 0.5  // |m_hf|·√E θ_f², how far the signal moves a score: below it at the end a feature was not learned
 	halfway      = 0.5  // of the final value
 	leftShare    = 0.5  // of its peak, below which a head has left a feature
 	plateauFall  = 0.03 // of the whole fall of the loss
@@ -193,11 +193,10 @@ func (t *Trajectory) feature(law *Law, f int) []Event {
 		all = append(all, Event{Kind: Learned, Time: at, Feature: &f, Head: &head, Value: m,
 			Text: fmt.Sprintf("feature %d learned by head %d (m = %+.2f)", f+1, head+1, m)})
 	}
-	apart := func(st State) float64 { return Apart(st, f) }
-	if end := apart(t.Last()); end*math.Sqrt(second.At(f, f)) >= learnedScore {
-		if at, _, ok := t.first(apart, halfway*end); ok {
-			all = append(all, Event{Kind: Split, Time: at, Feature: &f, Value: end, Text: fmt.Sprintf("heads split on feature %d", f+1)})
-		}
+	apart := func(st State) float64 { return Apart(st, f) * math.Sqrt(second.At(f, f)) }
+	if apart(t.Last()) >= learnedScore {
+		at, _, _ := t.first(apart, learnedScore)
+		all = append(all, Event{Kind: Split, Time: at, Feature: &f, Value: Apart(t.Last(), f), Text: fmt.Sprintf("heads split on feature %d", f+1)})
 	}
 	for h := range t.Last().K.Rows {
 		if e, ok := t.left(h, f, math.Abs(final)); ok {

@@ -30,13 +30,14 @@ type Pruning struct {
 	Jump     float64   `json:"jump"`            // rise of the loss as the next head goes
 }
 
-// exactHeads bounds the search over all subsets: 2^12 evaluations.
+// exactHeads is the most heads for which all subsets are tried: 2^12 evaluations.
 const exactHeads = 12
 
 // PruneOptions of Prune. The zero value: no re-optimization, DefaultPruneTolerance.
 type PruneOptions struct {
 	Tolerance  float64 // relative rise of the loss that counts as none; 0: DefaultPruneTolerance
 	Reoptimize bool    // also train what is left after each removal
+	Exact      int     // most heads for which all subsets are tried; 0: exactHeads
 }
 
 // DefaultPruneTolerance is the relative rise of the loss that counts as none:
@@ -50,6 +51,9 @@ const DefaultPruneTolerance = 0.02
 func Prune(ctx context.Context, m Model, s *Samples, st State, opts PruneOptions) (*Pruning, error) {
 	if opts.Tolerance == 0 {
 		opts.Tolerance = DefaultPruneTolerance
+	}
+	if opts.Exact == 0 {
+		opts.Exact = exactHeads
 	}
 	H := st.K.Rows
 	e := s.Loss(m, st)
@@ -81,7 +85,7 @@ func Prune(ctx context.Context, m Model, s *Samples, st State, opts PruneOptions
 		}
 		p.Greedy = append(p.Greedy, r)
 	}
-	if H <= exactHeads {
+	if H <= opts.Exact {
 		if err := p.subsets(ctx, m, s, st); err != nil {
 			return nil, err
 		}

@@ -29,7 +29,7 @@ type Study struct {
 	Prune      bool
 	Reoptimize bool
 	Tolerance  float64 // of pruning; 0: DefaultPruneTolerance
-	Axes       []Axis  // of a sweep; nil: none
+	Axes       []Axis  // of a sweep, which then is all that is done; nil: none
 	Tool       string
 
 	Progress func(what string, done, total float64) // nil: not told
@@ -100,6 +100,9 @@ func (s *Study) fill(ctx context.Context, r *Report) error {
 	samples := base.NewSamples()
 	r.Setting.Samples, r.Setting.Method = samples.N, samples.Method
 	for i, m := range s.Models {
+		if s.Axes != nil {
+			break
+		}
 		for _, engine := range s.engines() {
 			run, err := s.run(ctx, m, engine, samples, i)
 			if run != nil {
@@ -125,7 +128,7 @@ func (s *Study) fill(ctx context.Context, r *Report) error {
 		}
 	}
 	if s.Floors {
-		f, err := Floors(ctx, s.Models[0].Tokens, 2048, base.Seed)
+		f, err := Floors(ctx, s.Models[0].Tokens, 4096, base.Seed)
 		if err != nil {
 			return err
 		}
@@ -178,7 +181,7 @@ func (s *Study) run(ctx context.Context, m Model, engine string, samples *Sample
 			return run, err
 		}
 		if s.Prune {
-			p, err := Prune(ctx, m, samples, t.Last(), PruneOptions{Tolerance: s.Tolerance, Reoptimize: s.Reoptimize})
+			p, err := Prune(ctx, m, samples, t.Last(), PruneOptions{Tolerance: s.Tolerance, Reoptimize: s.Reoptimize, Exact: s.exact()})
 			if err != nil {
 				run.Partial = true
 				return run, err
@@ -194,6 +197,15 @@ func (s *Study) run(ctx context.Context, m Model, engine string, samples *Sample
 	}
 	run.Pruned = pruneSteps(run.Prunings)
 	return run, s.against(ctx, run, &c, engine, samples)
+}
+
+// exact is the most heads for which pruning tries all subsets: fewer where nobody
+// asked for pruning.
+func (s *Study) exact() int {
+	if s.Reoptimize {
+		return exactHeads
+	}
+	return 8
 }
 
 func (s *Study) follow(ctx context.Context, c *Settings, engine string, samples *Samples) (*Trajectory, error) {
