@@ -114,6 +114,9 @@ var layerCases = []layerCase{
 		s, z := 1.5, -2.0
 		l.Pairs[0].Softcap, l.Pairs[0].Sink, l.Pairs[1].Softcap, l.Pairs[1].Sink = 3, &s, 0, &z
 	})},
+	{"bias of distance", changed(30, 6, head.Causal, func(_ *rand.Rand, l *head.Layer) {
+		l.Pairs[0].ALiBi, l.Pairs[1].ALiBi, l.Pairs[1].Softcap = 0.25, 2, 4
+	})},
 	{"large and small numbers", changed(24, 6, head.Causal, func(_ *rand.Rand, l *head.Layer) {
 		each(l.Pairs[0].Q, func(_, _ int, v float64) float64 { return v * 1e60 })
 		each(l.Pairs[0].K, func(_, _ int, v float64) float64 { return v * 1e-60 })

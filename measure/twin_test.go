@@ -186,6 +186,7 @@ func (w *twin) softmax(pr head.Pair) (a, p dense, maxLogit float64) {
 			if pr.Softcap > 0 {
 				z[i][j] = pr.Softcap * math.Tanh(z[i][j]/pr.Softcap)
 			}
+			z[i][j] -= pr.ALiBi * float64(i-j)
 			top = math.Max(top, z[i][j])
 		}
 		sum := 0.0
