@@ -44,7 +44,9 @@ var families = []*family{
 	smollm3,
 	qwen2, // qwen2.go
 	qwen3, // qwen3.go
-	bert,  // bert.go
+	falcon,
+	bloom,
+	bert, // bert.go
 	roberta,
 	mixtral, // moe.go
 	qwen3moe,

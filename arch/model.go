@@ -124,6 +124,7 @@ type plan struct {
 
 	parallel               bool
 	normAfter, noFinalNorm bool                // OPT
+	twoNorms               bool                // Falcon: attention and MLP side by side have a norm each
 	plusOne                bool                // norms multiply by 1 + gain
 	masks                  []head.Mask         // by layer; nil: causal everywhere
 	ropes                  []*Rope             // by layer; nil: Model.Rope everywhere

@@ -73,7 +73,8 @@ def repack(out, packed):
 
 def make(name, config, out):
     torch.manual_seed(sum(map(ord, name)))
-    config._attn_implementation = "eager"
+    # Falcon's eager attention adds ALiBi twice: in its mask, and by itself
+    config._attn_implementation = "sdpa" if getattr(config, "alibi", False) else "eager"
     config.dtype = torch.float32
     encoder = config.model_type in ENCODERS
     with no_init_weights():  # randomize does it; StableLM's own has a fault

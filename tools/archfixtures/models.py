@@ -19,6 +19,8 @@ special = dict(pad_token_id=0, bos_token_id=0, eos_token_id=1)
 
 yarn = dict(rope_type="yarn", factor=4.0, beta_fast=32.0, beta_slow=1.0, truncate=False, original_max_position_embeddings=32)
 
+wide = dict(vocab_size=37, hidden_size=24, num_hidden_layers=3, max_position_embeddings=64, bos_token_id=0, eos_token_id=1)
+
 MODELS = {
     # head_dim is not hidden_size / heads; biases everywhere; an odd number of layers
     "llama-bias": tf.LlamaConfig(**llama | dict(attention_bias=True, mlp_bias=True, num_hidden_layers=3)),
@@ -95,6 +97,18 @@ MODELS = {
     "bert": tf.BertConfig(**even, type_vocab_size=2),
     "roberta": tf.RobertaConfig(**even | dict(num_hidden_layers=2), type_vocab_size=1, layer_norm_eps=1e-5),
     "xlm-roberta": tf.XLMRobertaConfig(**even | dict(num_hidden_layers=2), type_vocab_size=1, pad_token_id=1, hidden_act="gelu_new"),
+    # 7B: all heads share a key
+    "falcon-one-key": tf.FalconConfig(**wide | dict(num_attention_heads=3), multi_query=True),
+    # 40B: groups of heads, two norms
+    "falcon-groups": tf.FalconConfig(**wide | dict(num_attention_heads=4, num_kv_heads=2), new_decoder_architecture=True, ffn_hidden_size=28),
+    # 11B: groups of heads, one norm
+    "falcon-one-norm": tf.FalconConfig(**wide | dict(num_attention_heads=4, num_kv_heads=2, num_hidden_layers=2), new_decoder_architecture=True,
+                                       num_ln_in_parallel_attn=1, ffn_hidden_size=28, tie_word_embeddings=False),
+    # rw: a bias of distance, serial, biases
+    "falcon-alibi": tf.FalconConfig(**wide | dict(num_attention_heads=4, num_hidden_layers=2), multi_query=False, parallel_attn=False, bias=True,
+                                    alibi=True, ffn_hidden_size=28),
+    # slopes beyond a power of two
+    "bloom": tf.BloomConfig(vocab_size=37, hidden_size=24, n_layer=3, n_head=6, bos_token_id=0, eos_token_id=1),
 }
 
 TOKENS = {}  # 24 where nothing is said

@@ -4,6 +4,7 @@ import contextlib
 import sys
 
 import torch
+from transformers.models.bloom.modeling_bloom import BloomAttention
 from transformers.models.gptj.modeling_gptj import GPTJAttention
 
 seen = {}
@@ -51,6 +52,18 @@ def record_gptj(run):
         return run()
 
 
+def record_bloom(run):
+    own = BloomAttention._reshape
+
+    def reshape(self, fused):
+        query, key, value = own(self, fused)
+        keep(self.layer_idx, query, key, value, self.inv_norm_factor)
+        return query, key, value
+
+    with replaced(BloomAttention, "_reshape", reshape):
+        return run()
+
+
 def record_sdpa(model, run):
     """Families that call PyTorch's attention by themselves, layer after layer."""
     own = torch.nn.functional.scaled_dot_product_attention
@@ -59,6 +72,8 @@ def record_sdpa(model, run):
         def heads(t, n):  # undo the repetition of shared keys
             return t[:, :: t.size(1) // n]
         n = getattr(model.config, "num_key_value_heads", key.size(1))
+        if getattr(model.config, "new_decoder_architecture", False):
+            n = model.config.num_kv_heads
         keep(len(seen), query, heads(key, n), heads(value, n), kwargs.get("scale") or query.size(-1) ** -0.5)
         return own(query, key, value, **kwargs)
 
@@ -73,7 +88,9 @@ def record(model, again):
     kind = model.config.model_type
     if kind == "gptj":
         out = record_gptj(lambda: again(model))
-    elif kind in ("stablelm", "bert", "roberta", "xlm-roberta"):
+    elif kind == "bloom":
+        out = record_bloom(lambda: again(model))
+    elif kind in ("falcon", "stablelm", "bert", "roberta", "xlm-roberta"):
         out = record_sdpa(model, lambda: again(model, "sdpa"))
     else:
         model.set_attn_implementation("recorded")

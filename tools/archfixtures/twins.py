@@ -12,10 +12,11 @@ def interleave(w, heads):
     return w.reshape(heads, 2, w.shape[0] // heads // 2, *w.shape[1:]).transpose(1, 2).reshape(w.shape)
 
 
-def ungroup(w, heads):
-    """From one group of q, k and v after another to all q, all k, all v."""
-    d = w.shape[0] // heads // 3
-    return w.reshape(heads, 3, d, *w.shape[1:]).transpose(0, 1).reshape(w.shape)
+def ungroup(w, groups, queries=1):
+    """From one group of queries, key and value after another to all q, all k, all v."""
+    d = w.shape[0] // groups // (queries + 2)
+    parts = w.reshape(groups, queries + 2, d, *w.shape[1:])
+    return torch.cat([parts[:, :queries].flatten(0, 2), parts[:, queries].flatten(0, 1), parts[:, queries + 1].flatten(0, 1)])
 
 
 class Twin:
@@ -216,6 +217,27 @@ def bert(t, sd):
             ("intermediate.dense", "ffn_up"), ("output.dense", "ffn_down"), ("output.LayerNorm", "layer_output_norm")]), v)
 
 
+def falcon(t, sd):
+    """Falcon and BLOOM."""
+    c = t.c
+    bloom = c.model_type == "bloom"
+    if bloom:
+        c.max_position_embeddings = 2048
+    t.common(4 * c.hidden_size if bloom else c.ffn_hidden_size, c.layer_norm_epsilon, False)
+    kv = c.num_attention_heads if bloom else c.num_kv_heads if c.new_decoder_architecture else 1
+    t.w.add_head_count_kv(kv)
+    two = "transformer.h.0.ln_mlp.weight" in sd
+    for name, v in sd.items():
+        if "query_key_value" in name:
+            v = ungroup(v, kv, c.num_attention_heads // kv)
+        t.tensor(rename(name, [
+            ("transformer.word_embeddings_layernorm", "token_embd_norm"), ("transformer.word_embeddings", "token_embd"),
+            ("transformer.ln_f", "output_norm"), ("lm_head", "output"), ("transformer.h.", "blk."), ("self_attention.query_key_value", "attn_qkv"),
+            ("self_attention.dense", "attn_output"), ("mlp.dense_h_to_4h", "ffn_up"), ("mlp.dense_4h_to_h", "ffn_down"),
+            ("ln_attn", "attn_norm_2" if two else "attn_norm"), ("ln_mlp", "attn_norm"),
+            ("input_layernorm", "attn_norm"), ("post_attention_layernorm", "ffn_norm")]), v)
+
+
 def gemma(t, sd):
     c = t.c
     rms(t)
@@ -250,7 +272,7 @@ def neox(t, sd):
 TWINS = {
     "gpt_neox": ("gptneox", neox), "llama": ("llama", llama), "qwen2": ("qwen2", simple), "phi": ("phi2", phi), "phi3": ("phi3", simple),
     "mixtral": ("llama", experts), "qwen3_moe": ("qwen3moe", experts), "gpt_oss": ("gpt-oss", gptoss),
-    "bert": ("bert", bert), "olmo2": ("olmo2", olmo2), "stablelm": ("stablelm", layer_norms), "starcoder2": ("starcoder2", layer_norms),
+    "bert": ("bert", bert), "falcon": ("falcon", falcon), "bloom": ("bloom", falcon), "olmo2": ("olmo2", olmo2), "stablelm": ("stablelm", layer_norms), "starcoder2": ("starcoder2", layer_norms),
     "smollm3": ("smollm3", llama), "qwen3": ("qwen3", simple),
     "gemma": ("gemma", gemma), "gemma2": ("gemma2", gemma), "gemma3_text": ("gemma3", gemma),
 }
@@ -266,6 +288,8 @@ def holds(c):
     if c.model_type == "phi" and c.qk_layernorm or getattr(c, "use_sliding_window", False):
         return False
     if c.model_type == "starcoder2" and (c.sliding_window or c.hidden_act == "gelu"):
+        return False
+    if c.model_type == "falcon" and c.alibi:
         return False
     if c.model_type == "smollm3" and c.no_rope_layers != [int((l + 1) % 4 != 0) for l in range(c.num_hidden_layers)]:
         return False
