@@ -37,7 +37,7 @@ type labSpecializeCmd struct {
 	Size      float64 `default:"0.3" help:"Length τ of the starting vectors, over √D."`
 	Seeds     int     `default:"1" help:"Number of starts."`
 	Seed      uint64  `default:"1" help:"Seed of everything drawn at random."`
-	Samples   int     `default:"8192" help:"Samples of every expectation."`
+	Samples   int     `default:"16384" help:"Samples of every expectation."`
 	Tolerance float64 `default:"1e-5" help:"Relative error of an integration step."`
 
 	Sweep string `placeholder:"'heads=1..12 snr=1..20'" help:"Phase diagram over one or two of heads, tokens, features, snr, rate, dimension, size, in place of single runs."`

@@ -13,7 +13,7 @@ import (
 type Trajectory struct {
 	Times   []float64
 	States  []State
-	Loss    []float64 // E of each state on the samples of the run
+	Loss    []float64 // E of each state, on the samples that Settings.Fresh says
 	Error   []float64 // its standard error
 	Partial bool      // the run was stopped before its end
 	Steps   int       // of the integrator, or of SGD
@@ -169,6 +169,9 @@ type recorder struct {
 }
 
 func newRecorder(s *Settings, samples *Samples) *recorder {
+	if s.Fresh != nil {
+		samples = s.Fresh
+	}
 	return &recorder{s: s, samples: samples, next: recordTimes(s.Time, s.Points)}
 }
 

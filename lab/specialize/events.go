@@ -33,7 +33,7 @@ const (
 	leftShare    = 0.5  // of its peak, below which a head has left a feature
 	plateauFall  = 0.03 // of the whole fall of the loss
 	plateauRatio = 1.8  // of end and start of a plateau's time
-	alike        = 0.05 // specialization at the end, below which heads never split
+	alike        = 0.1  // specialization below which heads move together
 )
 
 // Specialization returns 1 − |mean m|²/mean |m|², over heads: 0 where all heads
@@ -127,7 +127,7 @@ func Events(t *Trajectory, law *Law) []Event {
 }
 
 // together finds the end of a first phase in which heads move alike: when their
-// specialization, after a minimum well below, first passed half its final value.
+// specialization, after a minimum at most half as high, passed alike.
 func (t *Trajectory) together(law *Law) (Event, bool) {
 	mean, _ := law.Moments()
 	if Norm(mean) == 0 || t.Last().K.Rows < 2 {
@@ -146,14 +146,14 @@ func (t *Trajectory) together(law *Law) (Event, bool) {
 		return Event{Kind: Together, Time: t.Times[len(t.Times)-1], Value: cosine,
 			Text: fmt.Sprintf("heads still move together at the end (cosine %.3f with E θ)", cosine)}, true
 	}
-	if s(t.States[least]) > halfway*halfway*final {
+	if s(t.States[least]) > alike/2 {
 		return Event{}, false
 	}
 	i := least
-	for s(t.States[i]) < halfway*final {
+	for s(t.States[i]) < alike {
 		i++
 	}
-	return Event{Kind: Together, Time: t.cross(i, s, halfway*final), Value: cosine,
+	return Event{Kind: Together, Time: t.cross(i, s, alike), Value: cosine,
 		Text: fmt.Sprintf("heads moved together until now, along E θ (cosine %.3f), then split", cosine)}, true
 }
 

@@ -6,7 +6,7 @@ import "fmt"
 func (s *Study) notes(r *Report) []string {
 	list := []string{
 		"Losses are |y − ŷ|²/D as D → ∞: zero weights give 1, uniform ones 1 − 1/L.",
-		fmt.Sprintf("Expectations: %s, %d samples, the same for all states.", r.Setting.Method, r.Setting.Samples),
+		fmt.Sprintf("Expectations: %s, %d samples, the same for all states; losses and Bayes risks on as many independent ones.", r.Setting.Method, r.Setting.Samples),
 	}
 	softmax, one := false, false
 	for _, m := range s.Models {

@@ -21,18 +21,18 @@
       series: heads.map((y, h) => ({name: "head " + (h + 1), x, y: c(y), color: h % 7, dashed: h >= 7}))})));
     const top = Math.max(...r.chosen.flatMap(s => s.r.flat().map(Math.abs)), 1e-9);
     const readout = el("p", {class: "readout"}, "r at chosen times; point at a cell to read it");
-    const maps = r.chosen.map(s => matrix(`t = ${num(s.t)}`, s.r, s.r.map((_, h) => h + 1), top, "r", text => { readout.textContent = text; }));
+    const maps = r.chosen.map((s, k) => matrix(`t = ${num(s.t)}`, s.r, s.r.map((_, h) => h + 1), top, "r", text => { readout.textContent = text; }, k === r.chosen.length - 1));
     at(`run${i}-r`).before(readout);
     at(`run${i}-r`).append(...maps);
   });
 
   // matrix draws a square matrix of signed values.
-  function matrix(title, values, names, top, unit, say) {
+  function matrix(title, values, names, top, unit, say, legend = true) {
     const n = values.length, text = id => `${unit}(${names[Math.floor(id / n)]}, ${names[id % n]}) = ${num(values[Math.floor(id / n)][id % n])}`;
     const map = page.heatmap({label: title, rows: names, cols: names, cell: (y, x) => y * n + x, pick: id => say(`${title}: ${text(id)}`),
       point: id => { if (id !== undefined) say(`${title}: ${text(id)}`); }});
     map.paint({values: id => values[Math.floor(id / n)][id % n], text, scale: page.scale(-top, top, "linear"), palette: page.palettes.diverging, unit});
-    return el("div", {}, el("p", {}, title), map.element, map.legend);
+    return el("div", {}, el("p", {}, title), map.element, legend ? map.legend : null);
   }
 
   const prune = at("prune");

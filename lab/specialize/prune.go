@@ -35,9 +35,10 @@ const exactHeads = 12
 
 // PruneOptions of Prune. The zero value: no re-optimization, DefaultPruneTolerance.
 type PruneOptions struct {
-	Tolerance  float64 // relative rise of the loss that counts as none; 0: DefaultPruneTolerance
-	Reoptimize bool    // also train what is left after each removal
-	Exact      int     // most heads for which all subsets are tried; 0: exactHeads
+	Tolerance  float64  // relative rise of the loss that counts as none; 0: DefaultPruneTolerance
+	Reoptimize bool     // also train what is left after each removal
+	Exact      int      // most heads for which all subsets are tried; 0: exactHeads
+	Train      *Samples // that heads are trained on; nil: those of the losses
 }
 
 // DefaultPruneTolerance is the relative rise of the loss that counts as none:
@@ -54,6 +55,9 @@ func Prune(ctx context.Context, m Model, s *Samples, st State, opts PruneOptions
 	}
 	if opts.Exact == 0 {
 		opts.Exact = exactHeads
+	}
+	if opts.Train == nil {
+		opts.Train = s
 	}
 	H := st.K.Rows
 	e := s.Loss(m, st)
@@ -77,11 +81,12 @@ func Prune(ctx context.Context, m Model, s *Samples, st State, opts PruneOptions
 		heads = without(heads, at)
 		if opts.Reoptimize {
 			trained = trained.Without(at)
-			o, err := Optimize(ctx, m, s, trained, 1e-4, 60)
+			o, err := Optimize(ctx, m, opts.Train, trained, 1e-4, 60)
 			if err != nil {
 				return nil, err
 			}
-			r.Reoptimized, trained = &o.Loss, o.State
+			loss := s.Loss(m, o.State).Loss
+			r.Reoptimized, trained = &loss, o.State
 		}
 		p.Greedy = append(p.Greedy, r)
 	}

@@ -47,7 +47,7 @@ func MeasureScaling(ctx context.Context, s *Settings, samples *Samples, dimensio
 	err := par.DoCtx(ctx, len(out.Runs), func(i int) error {
 		run := *s
 		run.Dimension, run.Start, run.Progress = dimensions[i/starts], uint64(i%starts), nil
-		run.Points = 400
+		run.Points, run.Fresh = 400, nil
 		t, err := SGD(ctx, &run, samples.few(), run.InitialState())
 		if err != nil {
 			return fmt.Errorf("D = %d: %w", run.Dimension, err)

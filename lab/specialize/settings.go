@@ -24,6 +24,8 @@ type Settings struct {
 	Seed      uint64  // of samples
 	Start     uint64  // of the start; with Seed it fixes every bit
 
+	Fresh *Samples // that losses are recorded on; nil: those of the run, on which descent looks better than it is
+
 	Progress func(t, end float64) // told of the time reached; nil: not
 }
 
@@ -31,7 +33,7 @@ type Settings struct {
 const (
 	DefaultDimension = 1000
 	DefaultSize      = 0.3
-	DefaultSamples   = 8192
+	DefaultSamples   = 16384
 	DefaultTolerance = 1e-5
 	DefaultPoints    = 160
 )
@@ -98,6 +100,13 @@ func (s *Settings) Check() error {
 func (s *Settings) NewSamples() *Samples {
 	d := s.withDefaults()
 	return NewSamples(d.Law, d.Model.Tokens, d.Model.Heads, d.Samples, d.Seed)
+}
+
+// NewFresh draws as many samples, independent of those of NewSamples: a descent of
+// n parameters on N samples ends lower on these, by about n/N of the loss.
+func (s *Settings) NewFresh() *Samples {
+	d := s.withDefaults()
+	return NewSamples(d.Law, d.Model.Tokens, d.Model.Heads, d.Samples, mix(d.Seed, 0xf5e5))
 }
 
 // InitialState returns order parameters of random vectors k_h ~ N(0, τ²I_D):

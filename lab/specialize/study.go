@@ -97,14 +97,14 @@ func (s *Study) newReport() *Report {
 func (s *Study) fill(ctx context.Context, r *Report) error {
 	base := s.Settings
 	base.Model = s.Models[0]
-	samples := base.NewSamples()
+	samples, fresh := base.NewSamples(), base.NewFresh()
 	r.Setting.Samples, r.Setting.Method = samples.N, samples.Method
 	for i, m := range s.Models {
 		if s.Axes != nil {
 			break
 		}
 		for _, engine := range s.engines() {
-			run, err := s.run(ctx, m, engine, samples, i)
+			run, err := s.run(ctx, m, engine, samples, fresh, i)
 			if run != nil {
 				r.Runs = append(r.Runs, *run)
 			}
@@ -151,9 +151,9 @@ func (s *Study) tell(what string, i int, share float64) {
 }
 
 // run follows one model from every start.
-func (s *Study) run(ctx context.Context, m Model, engine string, samples *Samples, index int) (*Run, error) {
+func (s *Study) run(ctx context.Context, m Model, engine string, samples, fresh *Samples, index int) (*Run, error) {
 	c := s.Settings
-	c.Model = m
+	c.Model, c.Fresh = m, fresh
 	starts := max(s.Starts, 1)
 	run := &Run{Activation: m.Activation, Aggregate: m.Aggregate, Bias: m.Bias, Engine: engine, Law: c.Law,
 		Dimension: c.withDefaults().Dimension, Affine: AffineRisk(c.Law, m.Tokens), Needed: HeadsNeeded(c.Law),
@@ -162,7 +162,7 @@ func (s *Study) run(ctx context.Context, m Model, engine string, samples *Sample
 		floor := SoftmaxFloor(m.Tokens, 2)
 		run.Floor = &floor
 	}
-	run.Bayes, run.BayesError = samples.BayesRisk()
+	run.Bayes, run.BayesError = fresh.BayesRisk()
 	for k := range starts {
 		c.Start = uint64(k)
 		c.Progress = func(t, end float64) {
@@ -181,7 +181,7 @@ func (s *Study) run(ctx context.Context, m Model, engine string, samples *Sample
 			return run, err
 		}
 		if s.Prune {
-			p, err := Prune(ctx, m, samples, t.Last(), PruneOptions{Tolerance: s.Tolerance, Reoptimize: s.Reoptimize, Exact: s.exact()})
+			p, err := Prune(ctx, m, fresh, t.Last(), PruneOptions{Tolerance: s.Tolerance, Reoptimize: s.Reoptimize, Exact: s.exact(), Train: samples})
 			if err != nil {
 				run.Partial = true
 				return run, err

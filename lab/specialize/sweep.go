@@ -92,6 +92,7 @@ func Sweep(ctx context.Context, s *Settings, axes []Axis, progress func(done, to
 
 func (c *Cell) run(ctx context.Context, s *Settings) error {
 	samples := s.NewSamples()
+	s.Fresh = s.NewFresh()
 	t, err := Integrate(ctx, s, samples, s.InitialState())
 	var unstable *UnstableError
 	if errors.As(err, &unstable) {
@@ -103,7 +104,7 @@ func (c *Cell) run(ctx context.Context, s *Settings) error {
 	}
 	last := len(t.Loss) - 1
 	c.Loss, c.Error = t.Loss[last], t.Error[last]
-	c.Bayes, _ = samples.BayesRisk()
+	c.Bayes, _ = s.Fresh.BayesRisk()
 	c.classify(t.Last(), s.Law)
 	c.Done = true
 	return nil
