@@ -74,6 +74,9 @@ func (m Matrix) T() Matrix {
 // and false if there is none.
 func (m Matrix) NonFinite() (row, col int, found bool) {
 	for i := range m.Rows {
+		if d := kernel.Dot(m.Row(i), m.Row(i)); d-d == 0 {
+			continue // a finite sum of squares has finite terms only
+		}
 		for j, v := range m.Row(i) {
 			const exponent = 0x7ff << 52 // all set in NaN and infinities only
 			if math.Float64bits(v)&exponent == exponent {
@@ -82,6 +85,18 @@ func (m Matrix) NonFinite() (row, col int, found bool) {
 		}
 	}
 	return 0, 0, false
+}
+
+// MaxAbs returns the largest magnitude in m, 0 for an empty m. NaN may be passed
+// over.
+func (m Matrix) MaxAbs() float64 {
+	var top float64
+	for i := range m.Rows {
+		if m.Cols > 0 {
+			top = max(top, kernel.PeakAbs64(m.Row(i)))
+		}
+	}
+	return top
 }
 
 // Matrix32 is a row-major float32 matrix, laid out as Matrix is.

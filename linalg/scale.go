@@ -1,6 +1,10 @@
 package linalg
 
-import "math"
+import (
+	"math"
+
+	"github.com/eigenhead/eigenhead/internal/kernel"
+)
 
 // scaled returns a compact copy of m times 2^−e, with the largest magnitude in
 // [½, 1), and e; a zero matrix has e = 0. Elements of m must be finite. Powers
@@ -8,14 +12,11 @@ import "math"
 // lose some: far below what any decomposition resolves.
 func scaled(m Matrix) (Matrix, int) {
 	c := m.Clone()
-	var top uint64 // magnitudes order as their bits do
-	for _, v := range c.Data {
-		top = max(top, math.Float64bits(v)&^(1<<63))
-	}
+	top := c.MaxAbs()
 	if top == 0 {
 		return c, 0
 	}
-	_, e := math.Frexp(math.Float64frombits(top))
+	_, e := math.Frexp(top)
 	scale(c.Data, -e)
 	return c, e
 }
@@ -27,7 +28,10 @@ func scale(x []float64, e int) {
 	}
 	half := math.Ldexp(1, e/2)
 	rest := math.Ldexp(1, e-e/2)
-	for i, v := range x {
-		x[i] = v * half * rest
+	if e > -1022 && e < 1023 {
+		kernel.Times64(math.Ldexp(1, e), x)
+		return
 	}
+	kernel.Times64(half, x)
+	kernel.Times64(rest, x)
 }

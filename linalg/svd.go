@@ -1,10 +1,5 @@
 package linalg
 
-import (
-	"gonum.org/v1/gonum/lapack"
-	lapackimpl "gonum.org/v1/gonum/lapack/gonum"
-)
-
 // SingularValues returns the singular values of a, largest first.
 //
 // Shapes: a [m, n] of any size; min(m, n) values. A value above the float64
@@ -55,7 +50,7 @@ func tallSVD(a Matrix, vectors bool) (u Matrix, s []float64, v Matrix, err error
 	if reduced {
 		q, small = factor(small, vectors)
 	}
-	u, s, v, ok := denseSVD(small, vectors)
+	u, s, v, ok := squareSVD(small, vectors)
 	if !ok {
 		return Matrix{}, nil, Matrix{}, &NoConvergence{}
 	}
@@ -66,25 +61,4 @@ func tallSVD(a Matrix, vectors bool) (u Matrix, s []float64, v Matrix, err error
 		Mul(u, q, inner)
 	}
 	return u, s, v, nil
-}
-
-// denseSVD overwrites a.
-func denseSVD(a Matrix, vectors bool) (u Matrix, s []float64, v Matrix, ok bool) {
-	m, n := a.Rows, a.Cols
-	s = make([]float64, n)
-	job := lapack.SVDNone
-	var vt Matrix
-	if vectors {
-		job = lapack.SVDStore
-		u, vt = New(m, n), New(n, n)
-	}
-	size := []float64{0}
-	ld := max(1, u.Stride)
-	lapackimpl.Implementation{}.Dgesvd(job, job, m, n, a.Data, a.Stride, s, u.Data, ld, vt.Data, max(1, vt.Stride), size, -1)
-	work := make([]float64, int(size[0]))
-	ok = lapackimpl.Implementation{}.Dgesvd(job, job, m, n, a.Data, a.Stride, s, u.Data, ld, vt.Data, max(1, vt.Stride), work, len(work))
-	if vectors {
-		v = vt.T()
-	}
-	return u, s, v, ok
 }

@@ -249,16 +249,7 @@ func moderate(a linalg.Matrix) (linalg.Matrix, int) {
 
 // exponent returns e with 2^(e−1) ≤ max|entry| < 2^e, and 0 for a zero matrix.
 func exponent(a linalg.Matrix) int {
-	largest := 0.0
-	for i := range a.Rows {
-		for _, v := range a.Row(i) {
-			largest = max(largest, math.Abs(v))
-		}
-	}
-	if largest == 0 {
-		return 0
-	}
-	_, e := math.Frexp(largest)
+	_, e := math.Frexp(a.MaxAbs()) // 0 for 0
 	return e
 }
 

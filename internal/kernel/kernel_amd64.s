@@ -774,6 +774,116 @@ one_test:
 	VZEROUPPER
 	RET
 
+// func peakabs64AVX2(n int, x *float64) float64
+// Requires: AVX, AVX2
+TEXT ·peakabs64AVX2(SB), NOSPLIT, $0-24
+	MOVQ    n+0(FP), AX
+	MOVQ    x+8(FP), CX
+	VPXOR   Y0, Y0, Y0
+	VPXOR   Y1, Y1, Y1
+	VPXOR   Y2, Y2, Y2
+	VPXOR   Y3, Y3, Y3
+	VMOVUPD i64_256_9223372036854775807<>+0(SB), Y5
+	JMP     many_test
+
+many:
+	VANDPD (CX), Y5, Y4
+	VMAXPD Y4, Y0, Y0
+	VANDPD 32(CX), Y5, Y4
+	VMAXPD Y4, Y1, Y1
+	VANDPD 64(CX), Y5, Y4
+	VMAXPD Y4, Y2, Y2
+	VANDPD 96(CX), Y5, Y4
+	VMAXPD Y4, Y3, Y3
+	ADDQ   $+128, CX
+	SUBQ   $+16, AX
+
+many_test:
+	CMPQ AX, $+16
+	JGE  many
+	JMP  one_test
+
+one:
+	VANDPD (CX), Y5, Y4
+	VMAXPD Y4, Y0, Y0
+	ADDQ   $+32, CX
+	SUBQ   $+4, AX
+
+one_test:
+	CMPQ         AX, $+4
+	JGE          one
+	VMAXPD       Y1, Y0, Y0
+	VMAXPD       Y3, Y2, Y2
+	VMAXPD       Y2, Y0, Y0
+	VEXTRACTF128 $0x01, Y0, X1
+	VMAXPD       X1, X0, X0
+	VSHUFPD      $0x01, X0, X0, X1
+	VMAXPD       X1, X0, X0
+	VMOVSD       X0, ret+16(FP)
+	VZEROUPPER
+	RET
+
+DATA i64_256_9223372036854775807<>+0(SB)/8, $0x7fffffffffffffff
+DATA i64_256_9223372036854775807<>+8(SB)/8, $0x7fffffffffffffff
+DATA i64_256_9223372036854775807<>+16(SB)/8, $0x7fffffffffffffff
+DATA i64_256_9223372036854775807<>+24(SB)/8, $0x7fffffffffffffff
+GLOBL i64_256_9223372036854775807<>(SB), RODATA|NOPTR, $32
+
+// func rotate64AVX2(n int, c float64, s float64, x *float64, y *float64)
+// Requires: AVX, FMA3
+TEXT ·rotate64AVX2(SB), NOSPLIT, $0-40
+	MOVQ         n+0(FP), AX
+	MOVQ         x+24(FP), CX
+	MOVQ         y+32(FP), DX
+	VBROADCASTSD c+8(FP), Y0
+	VBROADCASTSD s+16(FP), Y1
+	JMP          many_test
+
+many:
+	VMOVUPD      (CX), Y2
+	VMOVUPD      (DX), Y3
+	VMULPD       Y3, Y1, Y4
+	VFMADD231PD  Y2, Y0, Y4
+	VMULPD       Y3, Y0, Y3
+	VFNMADD231PD Y2, Y1, Y3
+	VMOVUPD      Y4, (CX)
+	VMOVUPD      Y3, (DX)
+	VMOVUPD      32(CX), Y2
+	VMOVUPD      32(DX), Y3
+	VMULPD       Y3, Y1, Y4
+	VFMADD231PD  Y2, Y0, Y4
+	VMULPD       Y3, Y0, Y3
+	VFNMADD231PD Y2, Y1, Y3
+	VMOVUPD      Y4, 32(CX)
+	VMOVUPD      Y3, 32(DX)
+	ADDQ         $+64, CX
+	ADDQ         $+64, DX
+	SUBQ         $+8, AX
+
+many_test:
+	CMPQ AX, $+8
+	JGE  many
+	JMP  one_test
+
+one:
+	VMOVUPD      (CX), Y2
+	VMOVUPD      (DX), Y3
+	VMULPD       Y3, Y1, Y4
+	VFMADD231PD  Y2, Y0, Y4
+	VMULPD       Y3, Y0, Y3
+	VFNMADD231PD Y2, Y1, Y3
+	VMOVUPD      Y4, (CX)
+	VMOVUPD      Y3, (DX)
+	ADDQ         $+32, CX
+	ADDQ         $+32, DX
+	SUBQ         $+4, AX
+
+one_test:
+	CMPQ AX, $+4
+	JGE  one
+	VZEROUPPER
+	RET
+
 // func spread64AVX2(n int, factor float64, x *float64, sum *float64)
 // Requires: AVX
 TEXT ·spread64AVX2(SB), NOSPLIT, $0-32
@@ -2402,6 +2512,122 @@ one:
 	VMOVUPD Z1, (CX)
 	ADDQ    $+64, CX
 	SUBQ    $+8, AX
+
+one_test:
+	CMPQ AX, $+8
+	JGE  one
+	VZEROUPPER
+	RET
+
+// func peakabs64AVX512(n int, x *float64) float64
+// Requires: AVX, AVX512DQ, AVX512F
+TEXT ·peakabs64AVX512(SB), NOSPLIT, $0-24
+	MOVQ    n+0(FP), AX
+	MOVQ    x+8(FP), CX
+	VPXORQ  Z0, Z0, Z0
+	VPXORQ  Z1, Z1, Z1
+	VPXORQ  Z2, Z2, Z2
+	VPXORQ  Z3, Z3, Z3
+	VMOVUPD i64_512_9223372036854775807<>+0(SB), Z5
+	JMP     many_test
+
+many:
+	VANDPD (CX), Z5, Z4
+	VMAXPD Z4, Z0, Z0
+	VANDPD 64(CX), Z5, Z4
+	VMAXPD Z4, Z1, Z1
+	VANDPD 128(CX), Z5, Z4
+	VMAXPD Z4, Z2, Z2
+	VANDPD 192(CX), Z5, Z4
+	VMAXPD Z4, Z3, Z3
+	ADDQ   $+256, CX
+	SUBQ   $+32, AX
+
+many_test:
+	CMPQ AX, $+32
+	JGE  many
+	JMP  one_test
+
+one:
+	VANDPD (CX), Z5, Z4
+	VMAXPD Z4, Z0, Z0
+	ADDQ   $+64, CX
+	SUBQ   $+8, AX
+
+one_test:
+	CMPQ          AX, $+8
+	JGE           one
+	VMAXPD        Z1, Z0, Z0
+	VMAXPD        Z3, Z2, Z2
+	VMAXPD        Z2, Z0, Z0
+	VEXTRACTF64X4 $0x01, Z0, Y1
+	VMAXPD        Y1, Y0, Y0
+	VEXTRACTF128  $0x01, Y0, X1
+	VMAXPD        X1, X0, X0
+	VSHUFPD       $0x01, X0, X0, X1
+	VMAXPD        X1, X0, X0
+	VMOVSD        X0, ret+16(FP)
+	VZEROUPPER
+	RET
+
+DATA i64_512_9223372036854775807<>+0(SB)/8, $0x7fffffffffffffff
+DATA i64_512_9223372036854775807<>+8(SB)/8, $0x7fffffffffffffff
+DATA i64_512_9223372036854775807<>+16(SB)/8, $0x7fffffffffffffff
+DATA i64_512_9223372036854775807<>+24(SB)/8, $0x7fffffffffffffff
+DATA i64_512_9223372036854775807<>+32(SB)/8, $0x7fffffffffffffff
+DATA i64_512_9223372036854775807<>+40(SB)/8, $0x7fffffffffffffff
+DATA i64_512_9223372036854775807<>+48(SB)/8, $0x7fffffffffffffff
+DATA i64_512_9223372036854775807<>+56(SB)/8, $0x7fffffffffffffff
+GLOBL i64_512_9223372036854775807<>(SB), RODATA|NOPTR, $64
+
+// func rotate64AVX512(n int, c float64, s float64, x *float64, y *float64)
+// Requires: AVX, AVX512F
+TEXT ·rotate64AVX512(SB), NOSPLIT, $0-40
+	MOVQ         n+0(FP), AX
+	MOVQ         x+24(FP), CX
+	MOVQ         y+32(FP), DX
+	VBROADCASTSD c+8(FP), Z0
+	VBROADCASTSD s+16(FP), Z1
+	JMP          many_test
+
+many:
+	VMOVUPD      (CX), Z2
+	VMOVUPD      (DX), Z3
+	VMULPD       Z3, Z1, Z4
+	VFMADD231PD  Z2, Z0, Z4
+	VMULPD       Z3, Z0, Z3
+	VFNMADD231PD Z2, Z1, Z3
+	VMOVUPD      Z4, (CX)
+	VMOVUPD      Z3, (DX)
+	VMOVUPD      64(CX), Z2
+	VMOVUPD      64(DX), Z3
+	VMULPD       Z3, Z1, Z4
+	VFMADD231PD  Z2, Z0, Z4
+	VMULPD       Z3, Z0, Z3
+	VFNMADD231PD Z2, Z1, Z3
+	VMOVUPD      Z4, 64(CX)
+	VMOVUPD      Z3, 64(DX)
+	ADDQ         $+128, CX
+	ADDQ         $+128, DX
+	SUBQ         $+16, AX
+
+many_test:
+	CMPQ AX, $+16
+	JGE  many
+	JMP  one_test
+
+one:
+	VMOVUPD      (CX), Z2
+	VMOVUPD      (DX), Z3
+	VMULPD       Z3, Z1, Z4
+	VFMADD231PD  Z2, Z0, Z4
+	VMULPD       Z3, Z0, Z3
+	VFNMADD231PD Z2, Z1, Z3
+	VMOVUPD      Z4, (CX)
+	VMOVUPD      Z3, (DX)
+	ADDQ         $+64, CX
+	ADDQ         $+64, DX
+	SUBQ         $+8, AX
 
 one_test:
 	CMPQ AX, $+8

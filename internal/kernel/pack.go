@@ -5,15 +5,15 @@ func (p *product[E]) packB() {
 	t := p.t
 	panels := ceil(p.cols, t.nr)
 	p.run(ceil(panels, packStep), func(task int) {
-		for j := task * packStep; j < min((task+1)*packStep, panels); j++ {
+		j, end := task*packStep, min((task+1)*packStep, panels)
+		if !p.b.T {
+			from := j * t.nr
+			packRuns(p.bufB[j*p.panelB:], p.panelB, t.nr, p.b.Data[p.p0*p.b.Stride+p.j0+from:], p.b.Stride, p.kc, min(end*t.nr, p.cols)-from)
+			return
+		}
+		for ; j < end; j++ {
 			dst := p.bufB[j*p.panelB : (j+1)*p.panelB]
-			from := p.j0 + j*t.nr
-			width := min(t.nr, p.cols-j*t.nr)
-			if p.b.T {
-				p.packTransposed(dst, t.nr, p.b, from, width)
-			} else {
-				packRuns(dst, t.nr, p.b.Data[p.p0*p.b.Stride+from:], p.b.Stride, p.kc, width)
-			}
+			p.packTransposed(dst, t.nr, p.b, p.j0+j*t.nr, min(t.nr, p.cols-j*t.nr))
 		}
 	})
 }
@@ -29,28 +29,40 @@ func (p *product[E]) packA() {
 	}
 	p.run(ceil(panels-first, packStep), func(task int) {
 		from := first + task*packStep
-		for i := from; i < min(from+packStep, panels); i++ {
+		end := min(from+packStep, panels)
+		if p.a.T {
+			row := from * t.mr
+			packRuns(p.bufA[from*p.panelA:], p.panelA, t.mr, p.a.Data[p.p0*p.a.Stride+p.i0+row:], p.a.Stride, p.kc, min(end*t.mr, p.rows)-row)
+			return
+		}
+		for i := from; i < end; i++ {
 			dst := p.bufA[i*p.panelA : (i+1)*p.panelA]
 			row := p.i0 + i*t.mr
 			rows := min(t.mr, p.rows-i*t.mr)
-			switch {
-			case p.a.T:
-				packRuns(dst, t.mr, p.a.Data[p.p0*p.a.Stride+row:], p.a.Stride, p.kc, rows)
-			case t.columns:
+			if t.columns {
 				p.packTransposed(dst, t.mr, p.a, row, rows)
-			default:
-				packRows(dst, p.ars, p.a.Data[row*p.a.Stride+p.p0:], p.a.Stride, rows, p.kc, t.mr)
+				continue
 			}
+			packRows(dst, p.ars, p.a.Data[row*p.a.Stride+p.p0:], p.a.Stride, rows, p.kc, t.mr)
 		}
 	})
 }
 
-// packRuns copies k runs of width elements into runs of full.
-func packRuns[E Float](dst []E, full int, src []E, stride, k, width int) {
+// packRuns cuts k rows of width elements into runs of full, each in a panel of its
+// own; zeros to the right of the last. It reads by rows, which the cache foresees.
+func packRuns[E Float](dst []E, panel, full int, src []E, stride, k, width int) {
+	whole := width / full
 	for q := range k {
-		run := dst[q*full : (q+1)*full]
-		copy(run, src[q*stride:q*stride+width])
-		clear(run[width:])
+		row := src[q*stride : q*stride+width]
+		to := dst[q*full:]
+		for j := range whole {
+			copy(to[j*panel:j*panel+full], row[j*full:(j+1)*full])
+		}
+		if rest := width - whole*full; rest > 0 {
+			run := to[whole*panel : whole*panel+full]
+			copy(run, row[whole*full:])
+			clear(run[rest:])
+		}
 	}
 }
 

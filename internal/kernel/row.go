@@ -13,6 +13,8 @@ type row struct {
 	lanes   int
 	peak32  func(n int, x *float32) float32
 	peak64  func(n int, x *float64) float64
+	peakAbs func(n int, x *float64) float64
+	rotate  func(n int, c, s float64, x, y *float64)
 	times32 func(n int, factor float32, x *float32)
 	times64 func(n int, factor float64, x *float64)
 	spread  func(n int, factor float64, x, sum *float64)
@@ -48,6 +50,33 @@ func peakOf[E Float](x []E, lanes int, asm func(n int, x *E) E) E {
 		}
 	}
 	return top
+}
+
+// PeakAbs64 returns the largest magnitude in x, which has at least one element.
+// NaN may be passed over.
+func PeakAbs64(x []float64) float64 {
+	var top float64
+	r := &current().row
+	i := pieces(len(x), r.lanes, func(i, n int) { top = max(top, r.peakAbs(n, &x[i])) })
+	for _, v := range x[i:] {
+		if v = math.Abs(v); v > top {
+			top = v
+		}
+	}
+	return top
+}
+
+// Rotate applies a plane rotation: x, y = c·x + s·y, c·y − s·x. y is at least as
+// long as x.
+func Rotate(c, s float64, x, y []float64) {
+	y = y[:len(x)]
+	r := &current().row
+	i := pieces(len(x), r.lanes, func(i, n int) { r.rotate(n, c, s, &x[i], &y[i]) })
+	for ; i < len(x); i++ {
+		a, b := x[i], y[i]
+		x[i] = math.FMA(c, a, s*b)
+		y[i] = math.FMA(-a, s, c*b)
+	}
 }
 
 // Times64 multiplies x by factor.

@@ -173,3 +173,34 @@ func TestRowDotsAgreeWithDot(t *testing.T) {
 		}
 	})
 }
+
+func TestPeakAbsAndRotate(t *testing.T) {
+	forced(t, func(t *testing.T) {
+		r := rand.New(rand.NewPCG(11, 12))
+		for _, n := range lengths() {
+			x, y := drawPadded(r, n), drawPadded(r, n)
+			if n > 0 {
+				want := 0.0
+				for _, v := range x {
+					want = max(want, math.Abs(v))
+				}
+				if got := PeakAbs64(x); got != want {
+					t.Errorf("PeakAbs64 of %d: %g, want %g", n, got, want)
+				}
+			}
+			c, s := math.Cos(2), math.Sin(2)
+			a, b := append([]float64(nil), x[:n+1]...), append([]float64(nil), y[:n+1]...)
+			Rotate(c, s, a[:n], b[:n])
+			for i := range x {
+				p, q := c*x[i]+s*y[i], c*y[i]-s*x[i]
+				tol := 4 * 0x1p-53 * (math.Abs(x[i]) + math.Abs(y[i]))
+				if !(math.Abs(a[i]-p) <= tol) || !(math.Abs(b[i]-q) <= tol) {
+					t.Fatalf("n = %d at %d: %g, %g, want %g, %g", n, i, a[i], b[i], p, q)
+				}
+			}
+			if !math.IsNaN(a[n]) || !math.IsNaN(b[n]) {
+				t.Errorf("n = %d: wrote past the end", n)
+			}
+		}
+	})
+}

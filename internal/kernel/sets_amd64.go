@@ -29,7 +29,7 @@ var avx512 = &set{
 	exp32:  expF32AVX512,
 	exp64:  expF64AVX512,
 	row: row{
-		lanes: 8, peak32: peak32AVX512, peak64: peak64AVX512, times32: times32AVX512, times64: times64AVX512,
+		lanes: 8, peak32: peak32AVX512, peak64: peak64AVX512, peakAbs: peakabs64AVX512, rotate: rotate64AVX512, times32: times32AVX512, times64: times64AVX512,
 		spread: spread64AVX512, weigh: weigh64AVX512, dots: rowdots64AVX512, expSum: expsum32AVX512,
 	},
 }
@@ -44,7 +44,7 @@ var avx2 = &set{
 	exp32:  expF32AVX2,
 	exp64:  expF64AVX2,
 	row: row{
-		lanes: 4, peak32: peak32AVX2, peak64: peak64AVX2, times32: times32AVX2, times64: times64AVX2,
+		lanes: 4, peak32: peak32AVX2, peak64: peak64AVX2, peakAbs: peakabs64AVX2, rotate: rotate64AVX2, times32: times32AVX2, times64: times64AVX2,
 		spread: spread64AVX2, weigh: weigh64AVX2, dots: rowdots64AVX2, expSum: expsum32AVX2,
 	},
 }

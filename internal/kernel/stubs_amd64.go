@@ -44,6 +44,16 @@ func peak64AVX2(n int, x *float64) float64
 //go:noescape
 func times64AVX2(n int, factor float64, x *float64)
 
+// peakabs64AVX2 returns the largest magnitude of n elements, a positive multiple of 4.
+//
+//go:noescape
+func peakabs64AVX2(n int, x *float64) float64
+
+// rotate64AVX2 rotates n elements, a multiple of 4: x, y = c·x + s·y, c·y − s·x.
+//
+//go:noescape
+func rotate64AVX2(n int, c float64, s float64, x *float64, y *float64)
+
 // spread64AVX2 multiplies n elements of x, a multiple of 4, and adds the products to sum.
 //
 //go:noescape
@@ -118,6 +128,16 @@ func peak64AVX512(n int, x *float64) float64
 //
 //go:noescape
 func times64AVX512(n int, factor float64, x *float64)
+
+// peakabs64AVX512 returns the largest magnitude of n elements, a positive multiple of 8.
+//
+//go:noescape
+func peakabs64AVX512(n int, x *float64) float64
+
+// rotate64AVX512 rotates n elements, a multiple of 8: x, y = c·x + s·y, c·y − s·x.
+//
+//go:noescape
+func rotate64AVX512(n int, c float64, s float64, x *float64, y *float64)
 
 // spread64AVX512 multiplies n elements of x, a multiple of 8, and adds the products to sum.
 //

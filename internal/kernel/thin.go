@@ -125,7 +125,7 @@ func (s *set) packX(dst []float64, n, k int, x Operand[float64]) []float64 {
 		return x.Data
 	}
 	if !x.T {
-		packRuns(dst, ThinWidth, x.Data, x.Stride, k, n)
+		packRuns(dst, 0, ThinWidth, x.Data, x.Stride, k, n)
 		return dst
 	}
 	if n < ThinWidth {

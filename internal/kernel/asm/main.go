@@ -27,6 +27,8 @@ func main() {
 			peak(s, e)
 			times(s, e)
 		}
+		peakAbs(s)
+		rotate(s)
 		spread(s)
 		weigh(s)
 		rowDots(s)

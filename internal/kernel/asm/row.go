@@ -27,6 +27,54 @@ func peak(s isa, e elem) {
 	leave()
 }
 
+// peakAbs is peak for float64 magnitudes.
+func peakAbs(s isa) {
+	e := f64
+	lanes := s.bytes() / 8
+	name := "peakabs64" + s.name
+	text(name, "func(n int, x *float64) float64",
+		"%s returns the largest magnitude of n elements, a positive multiple of %d.", name, lanes)
+	n, x := pointer("n"), pointer("x")
+	top, v := s.vecs(4), s.vecs(4)
+	for _, t := range top {
+		s.zero(t)
+	}
+	mask := s.vec()
+	e.load(intConstant(s, 8, 1<<63-1), mask)
+	loop(n, lanes, 4, []GPVirtual{x}, s.bytes(), func(j int) {
+		VANDPD(Mem{Base: x, Disp: j * s.bytes()}, mask, v[j])
+		e.max(v[j], top[j], top[j])
+	})
+	e.max(top[1], top[0], top[0])
+	e.max(top[3], top[2], top[2])
+	e.max(top[2], top[0], top[0])
+	e.result(s.fold(e, e.max, top[0]))
+	leave()
+}
+
+// rotate writes x, y = c·x + s·y, c·y − s·x over whole vectors.
+func rotate(s isa) {
+	e := f64
+	name := "rotate64" + s.name
+	text(name, "func(n int, c, s float64, x, y *float64)",
+		"%s rotates n elements, a multiple of %d: x, y = c·x + s·y, c·y − s·x.", name, s.bytes()/8)
+	n, x, y := pointer("n"), pointer("x"), pointer("y")
+	cos, sin := s.scalar(e, "c"), s.scalar(e, "s")
+	a, b, t, u := s.vecs(2), s.vecs(2), s.vecs(2), s.vecs(2)
+	loop(n, s.bytes()/8, 2, []GPVirtual{x, y}, s.bytes(), func(j int) {
+		mx, my := Mem{Base: x, Disp: j * s.bytes()}, Mem{Base: y, Disp: j * s.bytes()}
+		e.load(mx, a[j])
+		e.load(my, b[j])
+		e.mul(b[j], sin, t[j])
+		e.fma(a[j], cos, t[j])
+		e.mul(b[j], cos, u[j])
+		e.fnma(a[j], sin, u[j])
+		e.load(t[j], mx)
+		e.load(u[j], my)
+	})
+	leave()
+}
+
 // fold combines the lanes of v by op, halving each time.
 func (s isa) fold(e elem, op func(...Op), v VecVirtual) VecVirtual {
 	y := v.AsY()
