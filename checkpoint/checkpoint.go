@@ -39,7 +39,8 @@ type part struct {
 
 // Open opens a checkpoint: a .safetensors or .gguf file, or a folder that holds
 // model.safetensors, model.safetensors.index.json with its shards, or a single
-// .safetensors or .gguf file. Only headers are read.
+// .safetensors or .gguf file. Of a split GGUF any part stands for all. Only
+// headers are read.
 //
 // Errors: *xerr.Format for malformed files, *xerr.Unsupported for what is no
 // checkpoint or of a kind that is refused, by name; else the system's. All name

@@ -4,7 +4,7 @@ import "math"
 
 // The types of this file look a nibble up in a table of 16 values: x = d·table[q].
 //
-// Source: gguf-py/gguf/quants.py (IQ4_NL, MXFP4) and ggml-common.h.
+// Source: gguf-py/gguf/quants.py (IQ4_NL, MXFP4, NVFP4) and ggml-common.h.
 
 var iq4Values = [16]float32{-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113}
 
@@ -35,4 +35,30 @@ func decodeMXFP4(dst []float32, src []byte) {
 		}
 		nonlinear(dst, src[1:], math.Float32frombits(bits), &mxfp4Values)
 	}
+}
+
+// decodeNVFP4: four groups of 16, each with an unsigned E4M3 scale, halved like
+// MXFP4's. The code 0x7F, NaN in E4M3, stands for 0 in the reference.
+func decodeNVFP4(dst []float32, src []byte) {
+	for ; len(src) > 0; src, dst = src[36:], dst[64:] {
+		for g := range 4 {
+			d := float32(0)
+			if src[g] != 0x7F {
+				d = unsignedE4M3(src[g]) * 0.5
+			}
+			x := dst[16*g:][:16]
+			for i, b := range src[4+8*g:][:8] {
+				x[i], x[i+8] = d*mxfp4Values[b&15], d*mxfp4Values[b>>4]
+			}
+		}
+	}
+}
+
+// unsignedE4M3 ignores the top bit; no code is infinite.
+func unsignedE4M3(b byte) float32 {
+	exp, frac := int(b>>3&15), float32(b&7)
+	if exp == 0 {
+		return frac * (1.0 / 512)
+	}
+	return (1 + frac/8) * math.Float32frombits(uint32(exp+127-7)<<23)
 }

@@ -103,7 +103,7 @@ func files(entries []fs.DirEntry, err error) ([]string, error) {
 }
 
 // choose names the file of the folder to open: the one file before the index,
-// as Hugging Face loaders do, then a lone .safetensors or .gguf.
+// as Hugging Face loaders do, then a lone .safetensors or .gguf, or one split GGUF.
 func choose(p string, dir folder) (string, error) {
 	names, err := dir.list()
 	if err != nil {
@@ -117,6 +117,8 @@ func choose(p string, dir folder) (string, error) {
 	for _, ext := range []string{".safetensors", ".gguf"} {
 		if found := withExt(names, ext); len(found) == 1 {
 			return found[0], nil
+		} else if isSplit(found) {
+			return found[0], nil // its siblings follow from it
 		} else if len(found) > 1 {
 			return "", &xerr.Unsupported{File: p, What: "folder", Found: fmt.Sprintf("%d %s files (%s)", len(found), ext, enumerate(found)),
 				Want: "one of them, or " + indexName, Hint: "name the file that you mean"}
@@ -158,17 +160,14 @@ func isPickle(name string) bool {
 	return false
 }
 
-var shardForm = regexp.MustCompile(`-(\d{5})-of-(\d{5})\.(safetensors|gguf)$`)
+var shardForm = regexp.MustCompile(`^(.*)-(\d{5})-of-(\d{5})\.(safetensors|gguf)$`)
 
 // refuseShard refuses one of several shards: opened alone it lacks tensors.
 func refuseShard(name, file string) error {
 	m := shardForm.FindStringSubmatch(file)
-	if m == nil || m[2] == "00001" {
+	if m == nil || m[3] == "00001" {
 		return nil
 	}
-	e := &xerr.Unsupported{File: name, What: "file", Found: fmt.Sprintf("shard %s of %s", m[1], m[2]), Want: "the whole model"}
-	if e.Hint = "give the folder, which has " + indexName; m[3] == "gguf" {
-		e.Hint = "merge the parts with `llama-gguf-split --merge`"
-	}
-	return e
+	return &xerr.Unsupported{File: name, What: "file", Found: fmt.Sprintf("shard %s of %s", m[2], m[3]), Want: "the whole model",
+		Hint: "give the folder, which has " + indexName}
 }

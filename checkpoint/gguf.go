@@ -1,6 +1,7 @@
 package checkpoint
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"math/bits"
@@ -18,29 +19,52 @@ const (
 	maxPerByte       = 16 // elements: every type known takes more than a bit for each
 )
 
-// openGGUF reads the header of the last part, a GGUF file:
+// ggufHeader is what stands before the data of one GGUF file:
 //
 //	magic, version, number of tensors, number of keys,
 //	keys (name, type, value), tensors (name, dims, type, offset), padding, data
 //
 // Source: the GGUF specification in ggml/docs/gguf.md. Versions 2 and 3 have one
 // layout. Ours refuses what llama.cpp refuses, and overlapping tensors.
-func (c *Checkpoint) openGGUF(name string) error {
-	p := c.parts[len(c.parts)-1]
-	cur := &cursor{file: name, data: p.m.Bytes()}
-	if fault := mmap.Guard(func() { c.readGGUF(cur, p) }); fault != nil {
-		return fmt.Errorf("%s: %w", name, fault)
-	}
-	return cur.err
+type ggufHeader struct {
+	part  *part
+	cur   *cursor // behind the header
+	kv    *KV
+	infos []*info
 }
 
-func (c *Checkpoint) readGGUF(cur *cursor, p *part) {
+// openGGUF reads the last part, a GGUF file, and its siblings if it is split.
+func (c *Checkpoint) openGGUF(name string) error {
 	c.format = "gguf"
+	h, err := readGGUF(name, c.parts[len(c.parts)-1])
+	if err != nil {
+		return err
+	}
+	switch n, err := h.kv.Uint(keySplitCount); {
+	case err == nil && n > 1:
+		return c.openSplit(h, n)
+	case err != nil && !errors.Is(err, ErrMissingKey):
+		return err
+	}
+	c.kv = h.kv
+	return c.placeAll(h)
+}
+
+func readGGUF(name string, p *part) (*ggufHeader, error) {
+	h := &ggufHeader{part: p, cur: &cursor{file: name, data: p.m.Bytes()}}
+	if fault := mmap.Guard(h.read); fault != nil {
+		return nil, fmt.Errorf("%s: %w", name, fault)
+	}
+	return h, h.cur.err
+}
+
+func (h *ggufHeader) read() {
+	cur := h.cur
 	cur.take("magic", uint64(len(ggufMagic)))
 	checkVersion(cur)
 	tensors := cur.u64("number of tensors")
 	keys := cur.count("number of metadata keys", 8+4+1)
-	c.kv = readKV(cur, keys)
+	h.kv = readKV(cur, keys)
 	if cur.err != nil {
 		return
 	}
@@ -48,20 +72,14 @@ func (c *Checkpoint) readGGUF(cur *cursor, p *part) {
 		cur.fail("number of tensors", tensors, fmt.Sprintf("at most %d, which the rest of the file can hold", most))
 		return
 	}
-	infos := make([]*info, 0, tensors)
+	h.infos = make([]*info, 0, tensors)
 	for range tensors {
-		infos = append(infos, readInfo(cur))
+		h.infos = append(h.infos, readInfo(cur))
 		if cur.err != nil {
 			return
 		}
 	}
-	p.header = cur.at
-	if split, err := c.kv.Uint("split.count"); err == nil && split > 1 {
-		cur.err = &xerr.Unsupported{File: cur.file, What: "split.count", Found: split, Want: "a model in one file",
-			Hint: "merge the parts with `llama-gguf-split --merge`"}
-		return
-	}
-	c.placeAll(cur, p, infos)
+	h.part.header = cur.at
 }
 
 func checkVersion(cur *cursor) {
@@ -110,33 +128,38 @@ func readInfo(cur *cursor) *info {
 	return in
 }
 
-// placeAll checks every tensor against the file and adds it.
-func (c *Checkpoint) placeAll(cur *cursor, p *part, infos []*info) {
-	align := uint64(defaultAlignment)
-	if c.kv.Has("general.alignment") {
-		a, err := c.kv.alignment()
+// placeAll checks every tensor of a file against the file and adds it.
+func (c *Checkpoint) placeAll(h *ggufHeader) error {
+	cur, align := h.cur, uint64(defaultAlignment)
+	if h.kv.Has("general.alignment") {
+		a, err := h.kv.alignment()
 		if err != nil {
-			cur.err = err
-			return
+			return err
 		}
 		align = a
 	}
 	base := (uint64(cur.at) + align - 1) / align * align // align is at most 2³¹: no overflow
-	for _, in := range infos {
-		t := c.place(cur, p, in, base, align)
+	added := make([]*Tensor, 0, len(h.infos))
+	for _, in := range h.infos {
+		t := place(cur, h.part, in, base, align)
 		if cur.err != nil {
-			return
+			return cur.err
 		}
-		if _, twice := c.tensors[in.name]; twice {
-			cur.fail(fmt.Sprintf("tensor %q", in.name), "given twice", "each name once")
-			return
+		if other, twice := c.tensors[in.name]; twice {
+			found := "given twice"
+			if other.part != h.part {
+				found = "also in " + other.part.name
+			}
+			cur.fail(fmt.Sprintf("tensor %q", in.name), found, "each name once")
+			return cur.err
 		}
 		c.tensors[in.name] = t
+		added = append(added, t)
 	}
-	cur.err = checkOverlap(c.tensors)
+	return checkOverlap(added)
 }
 
-func (c *Checkpoint) place(cur *cursor, p *part, in *info, base, align uint64) *Tensor {
+func place(cur *cursor, p *part, in *info, base, align uint64) *Tensor {
 	where := func(what string) string { return fmt.Sprintf("tensor %q: %s", in.name, what) }
 	shape, elements, ok := reversed(in.dims)
 	if !ok {
@@ -190,7 +213,7 @@ func reversed(dims []uint64) ([]int, uint64, bool) {
 }
 
 // checkOverlap refuses two tensors of one file that share bytes.
-func checkOverlap(tensors map[string]*Tensor) error {
+func checkOverlap(tensors []*Tensor) error {
 	order := make([]*Tensor, 0, len(tensors))
 	for _, t := range tensors {
 		if t.end > t.begin {

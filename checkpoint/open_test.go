@@ -140,7 +140,7 @@ func TestFiles(t *testing.T) {
 		{"w.onnx", []byte("\x08\x07\x12"), "bytes"},
 		{"w.gguf", nil, "an empty file"},
 		{"model-00002-of-00003.safetensors", st(map[string]float32{"a": 1}), "shard 00002 of 00003"},
-		{"w-00001-of-00002.gguf", start(3, 0, 1).str("split.count").u32(2).raw(2, 0), "split.count: 2"},
+		{"w-00001-of-00002.gguf", start(3, 0, 1).str("split.count").u32(2).raw(2, 0), "w-00002-of-00002.gguf"},
 	} {
 		c, err := parse(t, in.name, in.data)
 		if (in.want == "") != (err == nil) || err != nil && (!strings.Contains(err.Error(), in.want) || !xerr.Input(err)) {

@@ -32,6 +32,16 @@ TYPES = {
     T.IQ4_NL: ([0], 8),
     T.IQ4_XS: ([0], 4),
     T.MXFP4: ([], 16),
+    T.NVFP4: ([], 16),
+    T.IQ2_XXS: ([0], 4),
+    T.IQ2_XS: ([0], 4),
+    T.IQ2_S: ([0], 4),
+    T.IQ3_XXS: ([0], 4),
+    T.IQ3_S: ([0], 4),
+    T.IQ1_S: ([0], 4),
+    T.IQ1_M: ([], 4),
+    T.TQ1_0: ([52], 4),
+    T.TQ2_0: ([64], 4),
 }
 SPECIAL = [0x0000, 0x8000, 0x0001, 0x83FF, 0x7BFF, 0xFBFF, 0x3C00, 0x0400]
 
@@ -50,6 +60,9 @@ def blocks(rng, kind, at, n):
     raw = rng.integers(0, 256, (n, size)).astype(np.uint8)
     for offset in at:
         raw[:, offset : offset + 2] = scales(rng, n).reshape(-1, 1).view(np.uint8)
+    if kind == T.IQ1_M:  # the scale lies in the top nibbles of four words
+        for i, nibble in enumerate(np.stack([scales(rng, n) >> s & 15 for s in (0, 4, 8, 12)])):
+            raw[:, 49 + 2 * i] = raw[:, 49 + 2 * i] & 15 | (nibble << 4).astype(np.uint8)
     return raw.reshape(2, -1)  # two rows of half the blocks
 
 
