@@ -32,13 +32,18 @@ func Overlaps(pairs []head.Pair) (cosines linalg.Matrix, defined []bool, err err
 	if err != nil {
 		return linalg.Matrix{}, nil, err
 	}
-	for h := range n {
-		// Q_hᵀ·[Q_h … Q_n] in one product: [d, (n−h)·d]
-		g := linalg.New(f.d, (n-h)*f.d)
-		linalg.MulTA(g, f.q.ColSlice(h*f.d, (h+1)*f.d), f.q.ColSlice(h*f.d, n*f.d))
-		for other := h; other < n; other++ {
-			k := f.keyGram(f.key[h], f.key[other])
-			cosines.Set(h, other, traceProduct(g.ColSlice((other-h)*f.d, (other-h+1)*f.d), k))
+	group := max(1, overlapCols/f.d) // heads multiplied at once
+	for from := 0; from < n; from += group {
+		to := min(from+group, n)
+		// [Q_from … Q_to)ᵀ·[Q_from … Q_n) in one product: [(to−from)·d, (n−from)·d]
+		g := linalg.New((to-from)*f.d, (n-from)*f.d)
+		linalg.MulTA(g, f.q.ColSlice(from*f.d, to*f.d), f.q.ColSlice(from*f.d, n*f.d))
+		for h := from; h < to; h++ {
+			row := g.RowSlice((h-from)*f.d, (h-from+1)*f.d)
+			for other := h; other < n; other++ {
+				k := f.keyGram(f.key[h], f.key[other])
+				cosines.Set(h, other, traceProduct(row.ColSlice((other-from)*f.d, (other-from+1)*f.d), k))
+			}
 		}
 	}
 	norms := make([]float64, n)
@@ -62,6 +67,10 @@ func Overlaps(pairs []head.Pair) (cosines linalg.Matrix, defined []bool, err err
 	}
 	return cosines, defined, nil
 }
+
+// overlapCols is how many columns of queries are multiplied at once: enough for the
+// product to be efficient, few enough for its result to be small.
+const overlapCols = 256
 
 // fields holds queries and centered keys side by side, each head's of norm 1.
 type fields struct {

@@ -62,17 +62,26 @@ func writesOf(s *Subject) (*writes, error) {
 	total := linalg.New(l.AV.Rows, l.WO.Cols)
 	linalg.Mul(total, l.AV, l.WO) // [T, n·d_v]·[n·d_v, d_model]
 	w := &writes{norm: make([]float64, n), onTotal: make([]float64, n), total: linalg.Frobenius(total)}
-	par.Do(n, func(h int) {
-		av, wo := l.AV.ColSlice(h*dv, (h+1)*dv), l.WO.RowSlice(h*dv, (h+1)*dv)
-		a, b, on := linalg.New(dv, dv), linalg.New(dv, dv), linalg.New(dv, l.WO.Cols)
-		linalg.MulTA(a, av, av)
-		linalg.MulTB(b, wo, wo)
-		linalg.MulTA(on, av, total)
-		w.norm[h] = math.Sqrt(max(0, inner(a, b)))
-		w.onTotal[h] = inner(on, wo)
+	group := max(1, writeCols/dv) // heads multiplied at once
+	par.Do((n+group-1)/group, func(part int) {
+		first, last := part*group, min(n, (part+1)*group)
+		on := linalg.New((last-first)*dv, l.WO.Cols)
+		linalg.MulTA(on, l.AV.ColSlice(first*dv, last*dv), total) // [T, heads·d_v]ᵀ·[T, d_model]
+		for h := first; h < last; h++ {
+			av, wo := l.AV.ColSlice(h*dv, (h+1)*dv), l.WO.RowSlice(h*dv, (h+1)*dv)
+			a, b := linalg.New(dv, dv), linalg.New(dv, dv)
+			linalg.MulTA(a, av, av)
+			linalg.MulTB(b, wo, wo)
+			w.norm[h] = math.Sqrt(max(0, inner(a, b)))
+			w.onTotal[h] = inner(on.RowSlice((h-first)*dv, (h-first+1)*dv), wo)
+		}
 	})
 	return w, nil
 }
+
+// writeCols is how many columns of A·V are multiplied at once: enough for the
+// product to be efficient, few enough for its result to be small.
+const writeCols = 256
 
 // inner returns Σ a∘b.
 func inner(a, b linalg.Matrix) float64 {
