@@ -75,6 +75,10 @@ func (s *source) verifyLogits(ctx context.Context, file string, step func(done, 
 	if err := s.checkIDs(file, ref.IDs); err != nil {
 		return nil, err
 	}
+	if s.model.Head == nil {
+		return nil, &xerr.Unsupported{File: s.name, What: "logits", Found: "a model without an output head", Want: "a capture as the reference",
+			Hint: "docs/formats/capture.md says how to make a capture"}
+	}
 	out, err := forward.Run(ctx, s.model, ref.IDs, &forward.Options{Layers: []int{}, Progress: step}, nil)
 	if err != nil {
 		return nil, err

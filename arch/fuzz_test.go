@@ -2,6 +2,7 @@ package arch_test
 
 import (
 	"encoding/json"
+	"slices"
 	"testing"
 	"testing/fstest"
 
@@ -21,17 +22,23 @@ func FuzzConfig(f *testing.F) {
 		if err != nil {
 			f.Fatal(err)
 		}
-		f.Add(text, i == 1)
+		f.Add(text, uint8(i))
 	}
-	f.Add([]byte(`{"model_type":"qwen3","layer_types":["full_attention"],"rope_parameters":{"rope_type":"llama3"}}`), false)
-	f.Add([]byte(`{"model_type":"llama","hidden_size":1e3,"num_attention_heads":-1,"head_dim":[]}`), false)
-	f.Add([]byte(`null`), true)
-	weights := [2][]byte{files[0].Safetensors(), files[1].Safetensors()}
-	f.Fuzz(func(t *testing.T, config []byte, gpt2 bool) {
-		data := weights[0]
-		if gpt2 {
-			data = weights[1]
+	f.Add([]byte(`{"model_type":"qwen3","layer_types":["full_attention"],"rope_parameters":{"rope_type":"llama3"}}`), uint8(0))
+	f.Add([]byte(`{"model_type":"llama","hidden_size":1e3,"num_attention_heads":-1,"head_dim":[]}`), uint8(0))
+	f.Add([]byte(`null`), uint8(1))
+	weights := [][]byte{files[0].Safetensors(), files[1].Safetensors()}
+	for _, name := range fixtureNames(f) {
+		file := fixture(f, name)
+		text, err := json.Marshal(file.Config)
+		if err != nil {
+			f.Fatal(err)
 		}
+		f.Add(text, uint8(len(weights)))
+		weights = append(weights, file.Safetensors())
+	}
+	f.Fuzz(func(t *testing.T, config []byte, which uint8) {
+		data := weights[int(which)%len(weights)]
 		c, err := checkpoint.OpenFS(fstest.MapFS{"config.json": {Data: config}, "model.safetensors": {Data: data}}, ".")
 		if err != nil {
 			t.Fatal(err)
@@ -45,7 +52,13 @@ func FuzzConfig(f *testing.F) {
 			return
 		}
 		for _, b := range m.Blocks {
-			for _, l := range append(b.QKV, b.Out, b.Up, b.Down) {
+			linears := append(b.QKV, b.Out)
+			if e := b.Experts; e != nil {
+				linears = slices.Concat(linears, []arch.Linear{e.Router}, e.Gate, e.Up, e.Down)
+			} else {
+				linears = append(linears, b.Up, b.Down)
+			}
+			for _, l := range linears {
 				if err := l.Load(linalg.New32(l.Out, l.In)); err != nil {
 					t.Fatal(err)
 				}

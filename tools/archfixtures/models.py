@@ -41,6 +41,7 @@ MODELS = {
     "gpt2-scaled": tf.GPT2Config(**gpt2, n_inner=31, activation_function="gelu", scale_attn_by_inverse_layer_idx=True,
                                  reorder_and_upcast_attn=True, tie_word_embeddings=False),
     "qwen3-window": tf.Qwen3Config(**llama, use_sliding_window=True, sliding_window=5, max_window_layers=1),
+    "qwen3": tf.Qwen3Config(**odd | dict(num_hidden_layers=1), head_dim=10),
     "neox-parallel": tf.GPTNeoXConfig(**even, rotary_pct=0.5, rotary_emb_base=100),
     "neox-serial": tf.GPTNeoXConfig(**even, rotary_pct=0.25, use_parallel_residual=False, attention_bias=False, hidden_act="gelu_new",
                                     tie_word_embeddings=True, rope_scaling=dict(rope_type="linear", factor=2.0)),
