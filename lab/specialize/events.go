@@ -23,6 +23,7 @@ const (
 	Learned   = "learned"   // a feature's largest |m_hf| first passed half its final value
 	Split     = "split"     // heads' spread on a feature first moved scores by half their noise
 	Excursion = "excursion" // a head left a feature that it had taken
+	Joined    = "joined"    // a head took a feature long after it was first learned: heads re-arranged
 	Plateau   = "plateau"   // the loss stood still and then fell again
 )
 
@@ -31,6 +32,7 @@ const (
 	learnedScore = 0.5  // |m_hf|·√E θ_f², how far the signal moves a score: below it at the end a feature was not learned
 	halfway      = 0.5  // of the final value
 	leftShare    = 0.5  // of its peak, below which a head has left a feature
+	joinedLate   = 2.0  // times the time at which the feature was learned
 	plateauFall  = 0.03 // of the whole fall of the loss
 	plateauRatio = 1.8  // of end and start of a plateau's time
 	alike        = 0.1  // specialization below which heads move together
@@ -188,8 +190,10 @@ func (t *Trajectory) feature(law *Law, f int) []Event {
 	}
 	var all []Event
 	size := func(st State) float64 { _, m := strongest(st, f); return math.Abs(m) }
+	learned := math.Inf(1)
 	if at, i, ok := t.first(size, halfway*math.Abs(final)); ok {
 		head, m := strongest(t.States[i], f)
+		learned = at
 		all = append(all, Event{Kind: Learned, Time: at, Feature: &f, Head: &head, Value: m,
 			Text: fmt.Sprintf("feature %d learned by head %d (m = %+.2f)", f+1, head+1, m)})
 	}
@@ -200,6 +204,9 @@ func (t *Trajectory) feature(law *Law, f int) []Event {
 	}
 	for h := range t.Last().K.Rows {
 		if e, ok := t.left(h, f, math.Abs(final)); ok {
+			all = append(all, e)
+		}
+		if e, ok := t.joined(h, f, math.Abs(final), learned); ok {
 			all = append(all, e)
 		}
 	}
@@ -225,6 +232,26 @@ func (t *Trajectory) left(h, f int, final float64) (Event, bool) {
 	}
 	return Event{Kind: Excursion, Time: t.Times[back], Feature: &f, Head: &h, Value: peak,
 		Text: fmt.Sprintf("head %d left feature %d (|m| peaked at %.2f at t = %.4g, ends at %.2f)", h+1, f+1, peak, t.Times[at], end)}, true
+}
+
+// joined finds a head that ends with at least half of the feature's largest |m| and
+// came to half of that only long after the feature was learned.
+func (t *Trajectory) joined(h, f int, final, learned float64) (Event, bool) {
+	end := t.Last().K.At(h, f)
+	if math.Abs(end) < halfway*final {
+		return Event{}, false
+	}
+	toward := func(st State) float64 { return math.Copysign(1, end) * st.K.At(h, f) }
+	last := len(t.States) - 1
+	for last > 0 && toward(t.States[last-1]) >= halfway*math.Abs(end) {
+		last--
+	}
+	at := t.cross(last, toward, halfway*math.Abs(end))
+	if at < joinedLate*learned {
+		return Event{}, false
+	}
+	return Event{Kind: Joined, Time: at, Feature: &f, Head: &h, Value: end,
+		Text: fmt.Sprintf("head %d comes to feature %d (m ends at %+.2f)", h+1, f+1, end)}, true
 }
 
 // plateaus finds stretches over which the loss, per unit of ln t, falls so slowly
@@ -279,16 +306,23 @@ const escapeScore = 0.3
 // of the given point grows and the run reaches the level. From the zero point the
 // prediction starts with the run, from the symmetric one when the heads' mean m
 // has come to 90 % of the point's. After the first feature the point is no longer
-// the one the heads leave, so later features' predictions are only orders.
+// the one the heads leave, so later features' predictions are only orders; modes
+// ten times slower than the fastest have none.
 func Escapes(t *Trajectory, law *Law, modes []Mode, at State) []Escape {
 	v := law.Variance()
+	fastest := 0.0
+	for _, mode := range modes {
+		if mode.Kind == Antisymmetric {
+			fastest = max(fastest, mode.Rate)
+		}
+	}
 	var all []Escape
 	for f := range v {
 		if v[f] == 0 {
 			continue
 		}
 		for _, mode := range modes {
-			if mode.Kind != Antisymmetric || mode.Feature != f || mode.Rate <= 0 {
+			if mode.Kind != Antisymmetric || mode.Feature != f || mode.Rate < 0.1*fastest || mode.Rate <= 0 {
 				continue
 			}
 			if e, ok := t.escape(f, mode, escapeScore/math.Sqrt(v[f]), at); ok {

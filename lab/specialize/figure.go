@@ -3,6 +3,7 @@ package specialize
 import (
 	"fmt"
 	"math"
+	"strings"
 
 	"github.com/eigenhead/eigenhead/plot"
 )
@@ -73,7 +74,7 @@ func runPanels(r *Report, run *Run) []plot.Panel {
 		all = append(all, p)
 	}
 	if n := len(run.Chosen); n > 0 {
-		all = append(all, &plot.Heatmap{Title: fmt.Sprintf("%s: r at %s", r.runName(run), chosenTimes(run)), X: "head, by time", Y: "head",
+		all = append(all, &plot.Heatmap{Title: fmt.Sprintf("%s: r at %s", r.runName(run), chosenTimes(run)), X: fmt.Sprintf("heads 1 to %d at each of these times", len(run.M)), Y: "head",
 			Unit: "r", Values: sideBySide(run.Chosen), Scale: plot.Scale{Palette: plot.BlueOrange, Around: true}, FirstX: 1, FirstY: 1, Height: 110})
 	}
 	return all
@@ -128,13 +129,14 @@ func prunePanel(r *Report) plot.Panel {
 func floorPanel(f *FloorStudy) *plot.Lines {
 	p := &plot.Lines{Title: fmt.Sprintf("What each activation can reach: two heads, θ = ±√ν, L = %d", f.Tokens), X: "signal ν", Y: "least loss", LogX: true}
 	for _, c := range f.Curves {
-		p.Series = append(p.Series, plot.Curve{Name: c.Name, X: f.SNR, Y: c.Loss})
+		short := strings.NewReplacer(", bias)", ")", " (bias)", "").Replace(c.Name) // the legend is one line
+		p.Series = append(p.Series, plot.Curve{Name: short, X: f.SNR, Y: c.Loss})
 	}
 	flat := make([]float64, len(f.SNR))
 	for i := range flat {
 		flat[i] = f.Floor
 	}
-	p.Series = append(p.Series, plot.Curve{Name: "softmax floor", X: f.SNR, Y: flat, Dashed: true})
+	p.Series = append(p.Series, plot.Curve{Name: "floor", X: f.SNR, Y: flat, Dashed: true})
 	return p
 }
 
