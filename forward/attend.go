@@ -80,9 +80,7 @@ func (p *pass) attendBlock(h, from, to int, s *scoring, buf *buffer) {
 // softmax replaces products z of a query of head h and its visible keys by their
 // attention; at is the place of the query among them.
 func (s *scoring) softmax(z []float32, h, at int) {
-	for i := range z {
-		z[i] *= s.scale
-	}
+	linalg.Scale32(s.scale, z)
 	if s.softcap > 0 {
 		for i, v := range z {
 			z[i] = s.softcap * float32(math.Tanh(float64(v/s.softcap)))
@@ -93,21 +91,12 @@ func (s *scoring) softmax(z []float32, h, at int) {
 			z[i] -= float32(s.slopes[h] * float64(at-i))
 		}
 	}
-	top := z[0]
-	for _, v := range z {
-		top = max(top, v)
-	}
+	top := linalg.Max32(z)
 	var sum float64
 	if s.sinks != nil {
 		top = max(top, s.sinks[h])
 		sum = math.Exp(float64(s.sinks[h] - top))
 	}
-	linalg.Exp32(z, z, top)
-	for _, v := range z {
-		sum += float64(v)
-	}
-	inv := float32(1 / sum)
-	for i := range z {
-		z[i] *= inv
-	}
+	sum += linalg.ExpSum32(z, z, top)
+	linalg.Scale32(float32(1/sum), z)
 }

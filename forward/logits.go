@@ -114,15 +114,8 @@ type logSum struct {
 
 // add takes a tile into the sum and overwrites it.
 func (s *logSum) add(z []float32) {
-	top := z[0]
-	for _, v := range z {
-		top = max(top, v)
-	}
-	linalg.Exp32(z, z, top)
-	var sum float64
-	for _, v := range z {
-		sum += float64(v)
-	}
+	top := linalg.Max32(z)
+	sum := linalg.ExpSum32(z, z, top)
 	switch t := float64(top); {
 	case s.sum == 0:
 		s.top, s.sum = t, sum

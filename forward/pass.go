@@ -11,7 +11,7 @@ import (
 
 // rowBlock is how many tokens pass a weight at a time: between blocks the
 // context is looked at, and the widest buffer, that of the MLP, has so many rows.
-const rowBlock = 256
+const rowBlock = 512
 
 // pass is the state of one run.
 type pass struct {
