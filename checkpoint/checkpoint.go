@@ -79,6 +79,9 @@ func open(path string, dir folder, file string) (c *Checkpoint, err error) {
 		err = c.openFile(file)
 	}
 	if err == nil && c.format == "safetensors" {
+		if err := c.refusePacked(); err != nil {
+			return c, err
+		}
 		c.config, err = c.File("config.json")
 		if errors.Is(err, fs.ErrNotExist) {
 			err = nil // arch says what it needs it for

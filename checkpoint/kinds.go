@@ -63,13 +63,17 @@ var kinds = []*kind{
 	{"Q1_0", 41, 128, 18, nil},
 }
 
+// safetensorsKinds are the types of safetensors that GGUF has not.
+var safetensorsKinds = []*kind{
+	{"F8_E4M3", 0, 1, 1, float("F8_E4M3")},
+	{"F8_E5M2", 0, 1, 1, float("F8_E5M2")},
+}
+
 // readable names the types that have a reader.
 var readable = func() string {
-	var names []string
-	for _, k := range kinds {
-		if k.decode != nil {
-			names = append(names, k.name)
-		}
+	names := GGUFTypes()
+	for _, k := range safetensorsKinds {
+		names = append(names, k.name)
 	}
 	return strings.Join(names, ", ")
 }()
@@ -88,9 +92,11 @@ func floatKind(name string) *kind {
 	if !safetensors.Readable(name) {
 		return nil
 	}
-	for _, k := range kinds {
-		if k.name == name {
-			return k
+	for _, list := range [2][]*kind{kinds, safetensorsKinds} {
+		for _, k := range list {
+			if k.name == name {
+				return k
+			}
 		}
 	}
 	return nil

@@ -46,7 +46,7 @@ func (t *Tensor) Readable() bool { return t.kind != nil && t.kind.decode != nil 
 //
 // Shapes: dst is [n, Shape[1]]; it panics otherwise, and on rows that are not
 // there. Errors: *xerr.Unsupported for a type without a reader; mmap.ErrShrunk.
-// Accuracy: exact for F32, F16, BF16; F64 is rounded to nearest; quantised types
+// Accuracy: exact for F32, F16, BF16 and the F8 types; F64 is rounded to nearest; quantised types
 // have the bits of the reference dequantiser of GGUF.
 // Cost: only the bytes of those rows are touched; no allocation if dst is compact
 // in its rows.

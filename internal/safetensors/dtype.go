@@ -15,7 +15,7 @@ var bitsOf = map[string]int{
 // Readable reports whether Float32s and Float64s read the type.
 func Readable(dtype string) bool {
 	switch dtype {
-	case "F16", "BF16", "F32", "F64":
+	case "F16", "BF16", "F32", "F64", "F8_E4M3", "F8_E5M2":
 		return true
 	}
 	return false

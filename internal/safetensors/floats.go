@@ -7,7 +7,7 @@ import (
 )
 
 // Float32s converts little-endian numbers of a readable type to float32.
-// F16, BF16 and F32 are exact (NaN stays NaN); F64 is rounded to nearest even,
+// F8, F16, BF16 and F32 are exact (NaN stays NaN); F64 is rounded to nearest even,
 // beyond the float32 range to infinity.
 //
 // It panics unless dtype is readable and src holds exactly len(dst) numbers.
@@ -29,6 +29,14 @@ func Float32s(dst []float32, dtype string, src []byte) {
 	case "F64":
 		for i := range dst {
 			dst[i] = float32(math.Float64frombits(binary.LittleEndian.Uint64(src[8*i:])))
+		}
+	case "F8_E4M3":
+		for i, b := range src {
+			dst[i] = e4m3[b]
+		}
+	case "F8_E5M2":
+		for i, b := range src {
+			dst[i] = Half(uint16(b) << 8)
 		}
 	}
 }
@@ -52,6 +60,14 @@ func Float64s(dst []float64, dtype string, src []byte) {
 	case "F64":
 		for i := range dst {
 			dst[i] = math.Float64frombits(binary.LittleEndian.Uint64(src[8*i:]))
+		}
+	case "F8_E4M3":
+		for i, b := range src {
+			dst[i] = float64(e4m3[b])
+		}
+	case "F8_E5M2":
+		for i, b := range src {
+			dst[i] = float64(Half(uint16(b) << 8))
 		}
 	}
 }
@@ -78,3 +94,22 @@ func Half(h uint16) float32 {
 	}
 	return math.Float32frombits(sign | (exp+127-15)<<23 | frac<<13)
 }
+
+// e4m3 are the values of F8_E4M3, which is E4M3FN: no infinities, and NaN only
+// where all other bits are set. F8_E5M2 needs no table: it is the upper half of
+// an F16.
+// Source: arXiv 2209.05433 (FP8 Formats for Deep Learning), as torch reads them.
+var e4m3 = func() (table [256]float32) {
+	for b := range table {
+		exp, frac := b>>3&15, float32(b&7)
+		v := frac / 512 // zero or subnormal
+		switch {
+		case b&127 == 127:
+			v = float32(math.NaN())
+		case exp > 0:
+			v = float32(math.Ldexp(float64(1+frac/8), exp-7))
+		}
+		table[b] = float32(math.Copysign(float64(v), float64(1-b>>7*2)))
+	}
+	return table
+}()
