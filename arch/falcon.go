@@ -28,6 +28,10 @@ func falconConfig(m *Model, s *settings) {
 	m.Activation = s.activation("activation", "gelu", source)
 	m.NormEps = s.positiveOr("layer_norm_epsilon", 1e-5, source)
 	m.Tied = s.flagOr("tie_word_embeddings", true, "PretrainedConfig default")
+	s.ownCode()
+	if s.has("ff_factor") {
+		s.repeats("ff_factor", float64(m.FFN)/float64(max(1, m.Width)), "ffn_hidden_size")
+	}
 	newer := s.flagOr("new_decoder_architecture", false, source)
 	shared := s.flagOr("multi_query", true, source)
 	m.plan.parallel = s.flagOr("parallel_attn", true, source)

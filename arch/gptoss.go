@@ -25,14 +25,13 @@ func gptossConfig(m *Model, s *settings) {
 	s.mustBe("hidden_act", "silu")
 	s.mustBe("attention_bias", true)
 	s.mustBe("swiglu_limit", 7.0)
-	for _, key := range []string{"initial_context_length", "experts_per_token"} { // repeat others in its first files
-		s.asked[key] = true
-	}
+	s.asked["initial_context_length"] = true // that of YaRN, once more
 	s.mxfp4()
 	kinds := s.layerTypes(m, func(l int) bool { return l%2 == 0 })
 	m.plan.masks = masksOf(kinds, s.countOr("sliding_window", maxContext, 128, source))
 	m.plan.experts = s.countOr("num_local_experts", maxExperts, 128, source)
 	m.plan.active = s.countOr("num_experts_per_tok", maxExperts, 4, source)
+	s.repeats("experts_per_token", float64(m.plan.active), "num_experts_per_tok")
 	finishGPTOSS(m, s)
 }
 

@@ -25,7 +25,7 @@ var harmlessKeys = []string{
 	// other heads and tasks; what a call returns
 	"id2label", "label2id", "num_labels", "problem_type", "task_specific_params", "return_dict", "return_dict_in_generate",
 	"output_attentions", "output_hidden_states", "output_scores", "is_decoder", "attn_implementation",
-	"output_past", "n_special", "predict_special_tokens", "use_flash_attn",
+	"prefix", "output_past", "n_special", "predict_special_tokens", "use_flash_attn",
 	// slices the same products (pretraining_tp), or changes their precision only
 	"router_aux_loss_coef", "router_jitter_noise", "output_router_logits", "pretraining_tp", "reorder_and_upcast_attn", "chunk_size_feed_forward", "sparse_mask",
 }

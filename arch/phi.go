@@ -22,6 +22,7 @@ func phiConfig(m *Model, s *settings) {
 	m.KVHeads = kvHeads(m, s, 0, source)
 	m.Tied = s.flagOr("tie_word_embeddings", false, source)
 	m.QKNorm = s.flagOr("qk_layernorm", false, source)
+	s.ownCode()
 	finishPhi(m, s, "hidden_size", "num_attention_heads")
 	partial := s.positiveOr("partial_rotary_factor", 0.5, source)
 	m.Rope = ropeConfig(s, ropeSpec{head: m.HeadDim, partial: partial, base: 10000, key: "rope_theta", source: source, context: m.Context})

@@ -32,8 +32,13 @@ func phi3Config(m *Model, s *settings) {
 	if s.has("sliding_window") {
 		m.plan.masks = everywhere(m, s.count("sliding_window", maxContext))
 	}
+	s.ownCode()
 	finishRMS(m, s)
 }
+
+// ownCode accepts that a model is published with code of its own, in families
+// whose code transformers has too and prefers unless it is told to trust theirs.
+func (s *settings) ownCode() { s.asked["auto_map"] = true }
 
 // everywhere gives every layer the same window.
 func everywhere(m *Model, window int) []head.Mask {

@@ -27,7 +27,7 @@ func smollm3Config(m *Model, s *settings) {
 	if s.flagOr("use_sliding_window", false, source) {
 		s.refuse("use_sliding_window", false, "attention windows are not supported in this family")
 	}
-	s.asked["sliding_window"] = true // unused
+	s.asked["sliding_window"], s.asked["max_window_layers"] = true, true // unused
 	allFull(s)
 	turns := s.noRopeLayers(m, source)
 	finishRMS(m, s)

@@ -23,6 +23,7 @@ func stablelmConfig(m *Model, s *settings) {
 	m.KVHeads = kvHeads(m, s, 32, source)
 	m.Tied = s.flagOr("tie_word_embeddings", false, source)
 	m.QKNorm = s.flagOr("qk_layernorm", false, source)
+	s.ownCode()
 	finishStableLM(m, s, "hidden_size", "num_attention_heads")
 	m.plan.parallel = s.flagOr("use_parallel_residual", false, source)
 	m.plan.qkvBias = biasRule{s.flagOr("use_qkv_bias", false, source), "use_qkv_bias"}

@@ -30,7 +30,8 @@ func starcoder2Config(m *Model, s *settings) {
 		m.plan.masks = everywhere(m, s.count("sliding_window", maxContext))
 	}
 	// what other classes of the code base read, and this one does not
-	for _, key := range []string{"norm_type", "mlp_type", "activation_function"} {
+	for _, key := range []string{"norm_type", "mlp_type", "activation_function", "layer_norm_epsilon", "scale_attn_weights",
+		"attention_softmax_in_fp32", "scale_attention_softmax_in_fp32"} {
 		s.asked[key] = true
 	}
 }

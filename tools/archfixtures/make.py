@@ -18,7 +18,7 @@ import sys
 
 import torch
 from safetensors.torch import load_file, save_file
-from transformers import AutoModel, AutoModelForCausalLM
+from transformers import AutoModel, AutoModelForCausalLM, AutoModelForImageTextToText
 from transformers.integrations.mxfp4 import convert_moe_packed_tensors
 from transformers.masking_utils import ALL_MASK_ATTENTION_FUNCTIONS, eager_mask
 from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS, no_init_weights
@@ -33,7 +33,7 @@ ENCODERS = ("bert", "roberta", "xlm-roberta")
 
 def randomize(model, config):
     """Draws every weight, as float16 can hold it."""
-    gains = 0 if config.model_type in ("gemma", "gemma2", "gemma3_text") else 1  # these multiply by 1 + gain
+    gains = 0 if config.model_type in ("gemma", "gemma2", "gemma3_text", "gemma3") else 1  # these multiply by 1 + gain
     with torch.no_grad():
         for key, p in model.named_parameters():
             name = key.lower()
@@ -78,14 +78,16 @@ def make(name, config, out):
     config.dtype = torch.float32
     encoder = config.model_type in ENCODERS
     with no_init_weights():  # randomize does it; StableLM's own has a fault
-        model = (AutoModel if encoder else AutoModelForCausalLM).from_config(config).eval()
+        kind = AutoModel if encoder else AutoModelForImageTextToText if config.model_type == "gemma3" else AutoModelForCausalLM
+        model = kind.from_config(config).eval()
     model.tie_weights()
     randomize(model, config)
 
     packed = pack(model) if name.endswith("mxfp4") else {}
 
+    vision = config.model_type == "gemma3"  # whose last ids are images
     # from 2 on for encoders, where an id is padding
-    ids = torch.randint(2 if encoder else 0, config.vocab_size, (1, models.TOKENS.get(name, 24)))
+    ids = torch.randint(2 if encoder else 0, min(34, config.get_text_config().vocab_size) if vision else config.get_text_config().vocab_size, (1, models.TOKENS.get(name, 24)))
     plain = outputs(model, ids)
 
     def rerun(model, attention=None):

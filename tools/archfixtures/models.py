@@ -110,6 +110,12 @@ MODELS = {
                                     alibi=True, ffn_hidden_size=28),
     # slopes beyond a power of two
     "bloom": tf.BloomConfig(vocab_size=37, hidden_size=24, n_layer=3, n_head=6, bos_token_id=0, eos_token_id=1),
+    "gemma3-with-vision": tf.Gemma3Config(
+        text_config=dict(llama, query_pre_attn_scalar=10, sliding_window=7, pad_token_id=0, layer_types=["sliding_attention", "full_attention"],
+                         rope_scaling=dict(rope_type="linear", factor=8.0)),
+        vision_config=dict(hidden_size=4, intermediate_size=4, num_hidden_layers=1, num_attention_heads=1, image_size=8, patch_size=4,
+                           vision_use_head=False),
+        mm_tokens_per_image=4, boi_token_index=34, eoi_token_index=35, image_token_index=36),
 }
 
 TOKENS = {}  # 24 where nothing is said
