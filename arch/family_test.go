@@ -191,3 +191,16 @@ func TestFamilyKeys(t *testing.T) {
 		})
 	}
 }
+
+// docs/models.md has a line for every family.
+func TestDocsListEveryFamily(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join("..", "docs", "models.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, family := range arch.Families() {
+		if !strings.Contains(string(text), "| `"+family+"` |") {
+			t.Errorf("docs/models.md does not list family %s", family)
+		}
+	}
+}
