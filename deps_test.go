@@ -39,8 +39,8 @@ const importRules = `
 
 	head, attention, randmat, internal/page < lab/collapse, lab/specialize;
 
-	NONE < internal/demo;
-	report, capture, tokenizer, forward, internal/demo < ROOT;
+	NONE < internal/demo, internal/locate;
+	report, capture, tokenizer, forward, internal/demo, internal/locate < ROOT;
 	internal/atomicfile < internal/browsertest;
 	ROOT, lab/collapse, lab/specialize < cmd/eigenhead;
 	measure < tools/nulltable;

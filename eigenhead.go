@@ -45,7 +45,8 @@ type Options struct {
 
 // Scan measures every head of a checkpoint or capture on one window of tokens.
 //
-// source is a model file or folder, a capture file, or Demo. Errors: of type
+// source is a model file or folder, a capture file, the name of a model in a store
+// of this machine (Hugging Face's cache, Ollama's, LM Studio's), or Demo. Errors: of type
 // *xerr.Usage, *xerr.Format or *xerr.Unsupported where options or input are at
 // fault; ctx's error, and then no file has been written, where it was interrupted.
 // The report is a function of source, text and options alone: any number of cores

@@ -14,6 +14,7 @@ import (
 	"github.com/eigenhead/eigenhead/forward"
 	"github.com/eigenhead/eigenhead/head"
 	"github.com/eigenhead/eigenhead/internal/demo"
+	"github.com/eigenhead/eigenhead/internal/locate"
 	"github.com/eigenhead/eigenhead/report"
 	"github.com/eigenhead/eigenhead/tokenizer"
 )
@@ -30,8 +31,13 @@ type source struct {
 	capture *capture.Capture
 }
 
-// open opens a model file or folder, a capture file, or the embedded demo.
-func open(path string) (*source, error) {
+// open opens a model file or folder, a capture file, or the embedded demo. A name
+// that is no path is looked up in the stores of this machine.
+func open(name string) (*source, error) {
+	path, err := resolve(name)
+	if err != nil {
+		return nil, err
+	}
 	if path != Demo {
 		isCapture, err := capture.IsCapture(path)
 		if err != nil {
@@ -42,15 +48,26 @@ func open(path string) (*source, error) {
 			if err != nil {
 				return nil, err
 			}
-			return &source{name: baseName(path), path: path, capture: c}, nil
+			return &source{name: baseName(name), path: path, capture: c}, nil
 		}
 	}
-	return openModel(path)
+	return openModel(name)
 }
 
-func openModel(path string) (*source, error) {
+// resolve turns a name into the path that it stands for.
+func resolve(name string) (string, error) {
+	if name == Demo {
+		return Demo, nil
+	}
+	return locate.User().Path(name)
+}
+
+func openModel(name string) (*source, error) {
+	path, err := resolve(name)
+	if err != nil {
+		return nil, err
+	}
 	var c *checkpoint.Checkpoint
-	var err error
 	if path == Demo {
 		c, err = checkpoint.OpenFS(demo.FS(), ".")
 	} else {
@@ -64,11 +81,7 @@ func openModel(path string) (*source, error) {
 		_ = c.Close()
 		return nil, err
 	}
-	name := Demo
-	if path != Demo {
-		name = baseName(path)
-	}
-	return &source{name: name, path: path, ckpt: c, model: m}, nil
+	return &source{name: baseName(name), path: path, ckpt: c, model: m}, nil
 }
 
 func (s *source) close() {

@@ -51,7 +51,11 @@ func Tokenize(source, textFile string, special bool) (*Tokens, error) {
 }
 
 // openTokenizer finds a tokenizer without asking for weights.
-func openTokenizer(source string) (*tokenizer.Tokenizer, error) {
+func openTokenizer(name string) (*tokenizer.Tokenizer, error) {
+	source, err := resolve(name)
+	if err != nil {
+		return nil, err
+	}
 	if source == Demo {
 		return tokenizer.FromFolder(Demo, readFrom(demo.FS()))
 	}
