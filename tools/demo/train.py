@@ -18,13 +18,15 @@ Every window starts with the BOS token, which gives heads a place to rest.
 
 One role is asked for, for a while: in the first phase a small term of the loss
 rewards heads L0H0 and L0H1 for looking at the previous token. Induction heads are
-built on such heads and then come by themselves, within minutes instead of hours.
-From the second phase on the loss is that of the next token alone, and every role
-in the final table has been kept because it serves that.
+built on such heads and then come by themselves, between steps 500 and 600. (A trial
+without the reward and without a common part in the embedding at the start had
+neither kind of head at step 600.) From the second phase on, step 1050, the loss is
+that of the next token alone: every role in the final table serves that.
 
 The end of the book, from "All these things being consider'd" on, is held out: its
 first two paragraphs are the demo text. Seed, losses, the roles of all heads and the
-sha256 of every file are printed (tools/demo/train.log is that output). The same
+sha256 of every file are printed (tools/demo/train.log is that output, with --clock,
+38 minutes on a share of one busy core). The same
 seed gives the same bits on one machine with the same number of threads only.
 """
 
@@ -407,8 +409,8 @@ def main():
     p.add_argument("--decay", type=float, default=0.1)
     p.add_argument("--dropout", type=float, default=0.1)
     p.add_argument("--seed", type=int, default=1730)
-    p.add_argument("--threads", type=int, default=2)
-    p.add_argument("--every", type=int, default=100, help="steps between two lines of the log")
+    p.add_argument("--threads", type=int, default=1)
+    p.add_argument("--every", type=int, default=50, help="steps between two lines of the log")
     p.add_argument("--state", help="keep the state of an unfinished run here, and go on from it")
     p.add_argument("--clock", action="store_true", help="print seconds too")
     args = p.parse_args()
