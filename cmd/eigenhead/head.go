@@ -43,6 +43,9 @@ func (c *headCmd) Run(e *env) error {
 	if c.Channels < 1 || c.Channels > 64 {
 		return &xerr.Usage{Flag: "--channels", Found: c.Channels, Want: "1 to 64"}
 	}
+	if err := checkClash([]string{c.SVG, c.PNG}, c.Source, c.Text, c.Tokens); err != nil {
+		return err
+	}
 	update, clear := e.progress("reading " + id.String())
 	view, err := eigenhead.Head(e.ctx, c.Source, id, c.Channels, &eigenhead.Options{
 		Text: c.Text, Tokens: c.Tokens, Context: c.Context, Energy: attention.Convention(c.Energy), Progress: update,

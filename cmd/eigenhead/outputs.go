@@ -5,6 +5,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/eigenhead/eigenhead/internal/atomicfile"
@@ -43,6 +44,9 @@ func (c *scanCmd) openOutputs() (*outputs, error) {
 	}
 	if err == nil && c.CSV != "" && !o.csvToOut {
 		o.csv, err = atomicfile.Create(c.CSV)
+	}
+	if err == nil {
+		err = checkClash(append(o.all(), c.Capture), append(slices.Clone(c.Source), c.Text, c.Tokens, c.Rules)...)
 	}
 	if err != nil {
 		o.abort()
@@ -144,6 +148,15 @@ func (o *outputs) abort() {
 }
 
 func (o *outputs) usesStdout() bool { return o.jsonToOut || o.csvToOut }
+
+// all lists every file of the scan.
+func (o *outputs) all() []string {
+	paths := slices.Concat(o.written...)
+	if o.csv != nil {
+		paths = append(paths, o.csv.Path())
+	}
+	return paths
+}
 
 // where lists the files that hold the full report of source i.
 func (o *outputs) where(i int) []string {

@@ -28,6 +28,9 @@ Examples:
 
 // Run prints one piece and its id a line, or JSON.
 func (c *tokenizeCmd) Run(e *env) error {
+	if err := checkClash([]string{c.JSON}, c.Source, c.Text); err != nil {
+		return err
+	}
 	t, err := eigenhead.Tokenize(c.Source, c.Text, c.Special)
 	if err != nil {
 		return err
