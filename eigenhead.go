@@ -29,6 +29,7 @@ type Options struct {
 	Text       string                             // file to read; "": the embedded text
 	Tokens     string                             // JSON file with a list of ids, in place of a text
 	Context    int                                // window length in tokens; 0: min(512, trained length, tokens there are)
+	Windows    int                                // consecutive windows of the text to average over; 0: 1
 	Layers     string                             // such as "0-3,7"; "": all
 	Measures   []string                           // names or patterns such as "energy.*"; nil: all
 	Energy     attention.Convention               // "": full

@@ -42,7 +42,7 @@ func Head(ctx context.Context, source string, id head.ID, channels int, opts *Op
 		return nil, err
 	}
 	view := &report.HeadView{Source: src.name, ID: id, Tokens: w.input.Tokens, Pieces: src.pieces(w.ids)}
-	steps := newSteps(opts.Progress, 1)
+	steps := newSteps(opts.Progress, 1, 1)
 	_, err = src.layers(ctx, w.ids, []int{id.Layer}, false, steps.forward, func(l *head.Layer) error {
 		i := slices.IndexFunc(l.Pairs, func(p head.Pair) bool { return p.ID == id })
 		if i < 0 {

@@ -157,6 +157,20 @@ func TestCaptureOfAModelMeasuresAsTheModelDoes(t *testing.T) {
 	}
 }
 
+func TestWindowsAreAveraged(t *testing.T) {
+	opts := func(windows int) *eigenhead.Options {
+		return &eigenhead.Options{Context: 64, Windows: windows, Layers: "1", Measures: []string{"attention.entropy", "residual.cosine"}}
+	}
+	one, three := scan(t, eigenhead.Demo, opts(1)), scan(t, eigenhead.Demo, opts(3))
+	a, b := one.Heads[0].Measures["attention.entropy"], three.Heads[0].Measures["attention.entropy"]
+	if a.Windows != nil || b.Windows == nil || b.Windows.Count != 3 || !(b.Windows.SD > 0) || a.Value == b.Value {
+		t.Errorf("one window gives %+v, three give %+v", a, b)
+	}
+	if three.Input.Windows != 3 || *one.Input.NLL == *three.Input.NLL || !strings.Contains(three.Input.Protocol, "3 consecutive windows") {
+		t.Errorf("input %+v", three.Input)
+	}
+}
+
 func TestOptionsAreCheckedAgainstTheSource(t *testing.T) {
 	text := filepath.Join(t.TempDir(), "short.txt")
 	if err := os.WriteFile(text, []byte("Light is a ray."), 0o600); err != nil {
@@ -171,6 +185,8 @@ func TestOptionsAreCheckedAgainstTheSource(t *testing.T) {
 		{"no layer", eigenhead.Options{Layers: "first"}, []string{"--layers first"}},
 		{"context of one", eigenhead.Options{Context: 1}, []string{"--context", "at least 2"}},
 		{"context beyond the text", eigenhead.Options{Text: text, Context: 400}, []string{"--context", "tokens that the text has"}},
+		{"windows beyond the text", eigenhead.Options{Text: text, Context: 4, Windows: 30}, []string{"--windows", "30"}},
+		{"capture of windows", eigenhead.Options{Context: 16, Windows: 2, Capture: "x.safetensors"}, []string{"--capture", "--windows"}},
 		{"text and tokens", eigenhead.Options{Text: text, Tokens: "ids.json"}, []string{"--tokens", "--text"}},
 		{"ids of another model", eigenhead.Options{Tokens: writeIDs(t, "[1, 999999]")}, []string{"999999", "vocabulary"}},
 		{"ids that are none", eigenhead.Options{Tokens: writeIDs(t, `{"ids": [1]}`)}, []string{"JSON list"}},

@@ -21,6 +21,7 @@ type Value struct {
 	Bound     *float64 `json:"bound,omitempty"`      // absolute error of Value
 	BoundKind string   `json:"bound_kind,omitempty"` // what Bound certifies
 	Upper     *float64 `json:"upper,omitempty"`      // certified upper bound where it differs from Value+Bound
+	Windows   *Windows `json:"windows,omitempty"`    // spread over the windows of a text; nil: one window
 }
 
 // Overlap names the head of the same layer whose energy field is closest.

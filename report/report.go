@@ -71,6 +71,7 @@ type Input struct {
 	Tokens     int      `json:"tokens"`     // tokens used, BOS included
 	Available  int      `json:"available"`  // tokens that the text has
 	Context    int      `json:"context"`    // window length
+	Windows    int      `json:"windows,omitempty"` // windows averaged over; absent: one
 	BOS        *int     `json:"bos"`        // id put in front; null: none
 	BOSSource  string   `json:"bos_source"` // which setting of the file said so
 	NLL        *float64 `json:"nll"`        // mean nats per token, tokens 2..T; null: not known (capture)

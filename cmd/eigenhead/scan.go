@@ -18,6 +18,7 @@ type scanCmd struct {
 	Source []string `arg:"" name:"model" help:"Model file or folder (safetensors, GGUF), capture file, or \"demo\" for the embedded model. Several give one report each."`
 
 	inputFlags
+	Windows  int      `default:"1" placeholder:"N" help:"Consecutive windows of the text to average over; the report then holds the spread."`
 	Layers   string   `placeholder:"0-3" help:"Layers to scan. Default: all."`
 	Measures []string `placeholder:"NAME" help:"Measures to take, with patterns such as 'energy.*'. Default: all."`
 	Energy   string   `enum:"full,causal-mean,masked" default:"full" help:"Convention of the energy field: full, causal-mean or masked."`
@@ -52,6 +53,7 @@ Examples:
   eigenhead scan demo --json demo.json --html demo.html --csv demo.csv
   eigenhead scan model.gguf --text wiki.txt --context 512
   eigenhead scan llama/ --layers 0-3 --measures 'energy.*,key.*' --json -
+  eigenhead scan model.gguf --text wiki.txt --context 256 --windows 8 --csv heads.csv
   eigenhead scan step-1200.safetensors --fail-on warn`
 }
 
@@ -102,7 +104,7 @@ func (c *scanCmd) options() (*eigenhead.Options, error) {
 		return nil, &xerr.Usage{Flag: "--capture", Found: fmt.Sprintf("%d models", len(c.Source)), Want: "one"}
 	}
 	return &eigenhead.Options{
-		Text: c.Text, Tokens: c.Tokens, Context: c.Context, Layers: c.Layers, Measures: c.Measures,
+		Text: c.Text, Tokens: c.Tokens, Context: c.Context, Windows: c.Windows, Layers: c.Layers, Measures: c.Measures,
 		Energy: attention.Convention(c.Energy), Memory: int64(c.Memory), Seed: c.Seed,
 		HashWhole: c.Hash == "full", Capture: c.Capture, Thresholds: thresholds, Profiles: true,
 	}, nil
