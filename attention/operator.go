@@ -125,35 +125,40 @@ type blocker interface {
 }
 
 func mul(a blocker, t *tiles, dst, x linalg.Matrix) {
-	eachPanel(t, dst, x, func(out, in linalg.Panel) {
+	byFew(t, dst, x, func(out, in linalg.Matrix) {
 		for b := range t.blocks() {
 			m, s := a.block(b)
-			out.Slice(s.from, s.to).AddMul(m, in.Slice(s.lo, s.hi)) // [rows, cols]·[cols, n]
+			linalg.AddMulFew(out.ColSlice(s.from, s.to), in.ColSlice(s.lo, s.hi), m) // [4, cols]·[rows, cols]ᵀ
 		}
 	})
 }
 
 func mulT(a blocker, t *tiles, dst, x linalg.Matrix) {
-	eachPanel(t, dst, x, func(out, in linalg.Panel) {
+	byFew(t, dst, x, func(out, in linalg.Matrix) {
 		for b := range t.blocks() {
 			m, s := a.block(b)
-			out.Slice(s.lo, s.hi).AddMulT(m, in.Slice(s.from, s.to)) // [rows, cols]ᵀ·[rows, n]
+			linalg.AddMulFewT(out.ColSlice(s.lo, s.hi), in.ColSlice(s.from, s.to), m) // [4, rows]·[rows, cols]
 		}
 	})
 }
 
-// eachPanel calls f with as many rows of x as a panel holds and zeros to add the
-// products to.
-func eachPanel(t *tiles, dst, x linalg.Matrix, f func(out, in linalg.Panel)) {
-	if t.in.Len == 0 {
-		t.in, t.out = linalg.NewPanel(t.T), linalg.NewPanel(t.T)
+// byFew calls f with four rows of x at a time, zeros where there are no more, and
+// zeros to add the products to.
+func byFew(t *tiles, dst, x linalg.Matrix, f func(out, in linalg.Matrix)) {
+	if t.in.Rows == 0 {
+		t.in, t.out = linalg.New(linalg.Few, t.T), linalg.New(linalg.Few, t.T)
 	}
-	for from := 0; from < x.Rows; from += linalg.PanelWidth {
-		to := min(x.Rows, from+linalg.PanelWidth)
-		t.in.Pack(x.RowSlice(from, to))
+	for from := 0; from < x.Rows; from += linalg.Few {
+		to := min(x.Rows, from+linalg.Few)
+		clear(t.in.Data)
 		clear(t.out.Data)
+		for i := from; i < to; i++ {
+			copy(t.in.Row(i-from), x.Row(i))
+		}
 		f(t.out, t.in)
-		t.out.Unpack(dst.RowSlice(from, to))
+		for i := from; i < to; i++ {
+			copy(dst.Row(i), t.out.Row(i-from))
+		}
 	}
 }
 

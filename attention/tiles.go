@@ -14,12 +14,12 @@ type tiles struct {
 	p        head.Pair
 	q        linalg.Matrix // scale·Q
 	T        int
-	size     float64   // bound on every |score|
-	ones     []float64 // T ones
-	distance []float64 // |x − (T−1)| at x = 0, …, 2T−2
-	buffer   []float64 // one block
-	row      []float64 // one row
-	in, out  linalg.Panel
+	size     float64       // bound on every |score|
+	ones     []float64     // T ones
+	distance []float64     // |x − (T−1)| at x = 0, …, 2T−2
+	buffer   []float64     // one block
+	row      []float64     // one row
+	in, out  linalg.Matrix // four vectors each
 }
 
 // span is the rows and columns of one block.

@@ -29,6 +29,7 @@ type set struct {
 	exp32  func(dst, x []float32, shift float32)
 	exp64  func(dst, x []float64, shift float64)
 	row    row
+	few    few
 }
 
 // Select returns the name of the set in use: the one that EIGENHEAD_KERNEL

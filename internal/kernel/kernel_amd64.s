@@ -1174,6 +1174,184 @@ loop:
 	VZEROUPPER
 	RET
 
+// func fewrows64AVX2(blocks int, k int, a *float64, ars int, x *float64, xs int, y *float64, ys int)
+// Requires: AVX, AVX2, FMA3
+TEXT ·fewrows64AVX2(SB), NOSPLIT, $0-64
+	MOVQ blocks+0(FP), AX
+	MOVQ a+16(FP), CX
+	MOVQ ars+24(FP), DX
+	SHLQ $0x03, DX
+	MOVQ xs+40(FP), BX
+	SHLQ $0x03, BX
+	MOVQ y+48(FP), SI
+
+block:
+	LEAQ  (DX)(DX*2), DI
+	MOVQ  CX, DI
+	MOVQ  x+32(FP), R8
+	LEAQ  (BX)(BX*2), R9
+	LEAQ  (R8)(R9*1), R9
+	MOVQ  k+8(FP), R10
+	VPXOR Y0, Y0, Y0
+	VPXOR Y1, Y1, Y1
+	VPXOR Y2, Y2, Y2
+	VPXOR Y3, Y3, Y3
+	VPXOR Y4, Y4, Y4
+	VPXOR Y5, Y5, Y5
+	VPXOR Y6, Y6, Y6
+	VPXOR Y7, Y7, Y7
+
+loop:
+	VMOVUPD      (DI), Y8
+	VMOVUPD      (DI)(DX*1), Y9
+	VMOVUPD      (R8), Y10
+	VFMADD231PD  Y8, Y10, Y0
+	VFMADD231PD  Y9, Y10, Y4
+	VMOVUPD      (R8)(BX*1), Y10
+	VFMADD231PD  Y8, Y10, Y1
+	VFMADD231PD  Y9, Y10, Y5
+	VMOVUPD      (R8)(BX*2), Y10
+	VFMADD231PD  Y8, Y10, Y2
+	VFMADD231PD  Y9, Y10, Y6
+	VMOVUPD      (R9), Y10
+	VFMADD231PD  Y8, Y10, Y3
+	VFMADD231PD  Y9, Y10, Y7
+	ADDQ         $+32, DI
+	ADDQ         $+32, R8
+	ADDQ         $+32, R9
+	SUBQ         $+4, R10
+	JNZ          loop
+	MOVQ         ys+56(FP), DI
+	SHLQ         $0x03, DI
+	LEAQ         (DI)(DI*2), R8
+	MOVQ         SI, R9
+	LEAQ         (R9)(R8*1), R8
+	VEXTRACTF128 $0x01, Y0, X8
+	VADDPD       X8, X0, X8
+	VPERMILPD    $0x01, X8, X0
+	VADDSD       X0, X8, X8
+	VADDSD       (R9), X8, X8
+	VMOVSD       X8, (R9)
+	VEXTRACTF128 $0x01, Y4, X0
+	VADDPD       X0, X4, X0
+	VPERMILPD    $0x01, X0, X4
+	VADDSD       X4, X0, X0
+	VADDSD       8(R9), X0, X0
+	VMOVSD       X0, 8(R9)
+	VEXTRACTF128 $0x01, Y1, X0
+	VADDPD       X0, X1, X0
+	VPERMILPD    $0x01, X0, X1
+	VADDSD       X1, X0, X0
+	VADDSD       (R9)(DI*1), X0, X0
+	VMOVSD       X0, (R9)(DI*1)
+	VEXTRACTF128 $0x01, Y5, X0
+	VADDPD       X0, X5, X0
+	VPERMILPD    $0x01, X0, X1
+	VADDSD       X1, X0, X0
+	VADDSD       8(R9)(DI*1), X0, X0
+	VMOVSD       X0, 8(R9)(DI*1)
+	VEXTRACTF128 $0x01, Y2, X0
+	VADDPD       X0, X2, X0
+	VPERMILPD    $0x01, X0, X1
+	VADDSD       X1, X0, X0
+	VADDSD       (R9)(DI*2), X0, X0
+	VMOVSD       X0, (R9)(DI*2)
+	VEXTRACTF128 $0x01, Y6, X0
+	VADDPD       X0, X6, X0
+	VPERMILPD    $0x01, X0, X1
+	VADDSD       X1, X0, X0
+	VADDSD       8(R9)(DI*2), X0, X0
+	VMOVSD       X0, 8(R9)(DI*2)
+	VEXTRACTF128 $0x01, Y3, X0
+	VADDPD       X0, X3, X0
+	VPERMILPD    $0x01, X0, X1
+	VADDSD       X1, X0, X0
+	VADDSD       (R8), X0, X0
+	VMOVSD       X0, (R8)
+	VEXTRACTF128 $0x01, Y7, X0
+	VADDPD       X0, X7, X0
+	VPERMILPD    $0x01, X0, X1
+	VADDSD       X1, X0, X0
+	VADDSD       8(R8), X0, X0
+	VMOVSD       X0, 8(R8)
+	LEAQ         (CX)(DX*2), CX
+	ADDQ         $+16, SI
+	DECQ         AX
+	JNZ          block
+	VZEROUPPER
+	RET
+
+// func fewcols64AVX2(blocks int, rows int, a *float64, ars int, x *float64, xs int, y *float64, ys int)
+// Requires: AVX, FMA3
+TEXT ·fewcols64AVX2(SB), NOSPLIT, $0-64
+	MOVQ blocks+0(FP), AX
+	MOVQ a+16(FP), CX
+	MOVQ ars+24(FP), DX
+	SHLQ $0x03, DX
+	MOVQ xs+40(FP), BX
+	SHLQ $0x03, BX
+	MOVQ y+48(FP), SI
+
+block:
+	MOVQ    ys+56(FP), DI
+	SHLQ    $0x03, DI
+	LEAQ    (DI)(DI*2), R8
+	MOVQ    SI, R9
+	LEAQ    (R9)(R8*1), R8
+	VMOVUPD (R9), Y0
+	VMOVUPD 32(R9), Y1
+	VMOVUPD (R9)(DI*1), Y2
+	VMOVUPD 32(R9)(DI*1), Y3
+	VMOVUPD (R9)(DI*2), Y4
+	VMOVUPD 32(R9)(DI*2), Y5
+	VMOVUPD (R8), Y6
+	VMOVUPD 32(R8), Y7
+	MOVQ    x+32(FP), DI
+	LEAQ    (BX)(BX*2), R8
+	LEAQ    (DI)(R8*1), R8
+	MOVQ    rows+8(FP), R9
+	MOVQ    CX, R10
+
+loop:
+	VMOVUPD      (R10), Y8
+	VMOVUPD      32(R10), Y9
+	VBROADCASTSD (DI), Y10
+	VFMADD231PD  Y8, Y10, Y0
+	VFMADD231PD  Y9, Y10, Y1
+	VBROADCASTSD (DI)(BX*1), Y10
+	VFMADD231PD  Y8, Y10, Y2
+	VFMADD231PD  Y9, Y10, Y3
+	VBROADCASTSD (DI)(BX*2), Y10
+	VFMADD231PD  Y8, Y10, Y4
+	VFMADD231PD  Y9, Y10, Y5
+	VBROADCASTSD (R8), Y10
+	VFMADD231PD  Y8, Y10, Y6
+	VFMADD231PD  Y9, Y10, Y7
+	ADDQ         DX, R10
+	ADDQ         $0x08, DI
+	ADDQ         $0x08, R8
+	DECQ         R9
+	JNZ          loop
+	MOVQ         ys+56(FP), DI
+	SHLQ         $0x03, DI
+	LEAQ         (DI)(DI*2), R8
+	MOVQ         SI, R9
+	LEAQ         (R9)(R8*1), R8
+	VMOVUPD      Y0, (R9)
+	VMOVUPD      Y1, 32(R9)
+	VMOVUPD      Y2, (R9)(DI*1)
+	VMOVUPD      Y3, 32(R9)(DI*1)
+	VMOVUPD      Y4, (R9)(DI*2)
+	VMOVUPD      Y5, 32(R9)(DI*2)
+	VMOVUPD      Y6, (R8)
+	VMOVUPD      Y7, 32(R8)
+	ADDQ         $+64, CX
+	ADDQ         $+64, SI
+	DECQ         AX
+	JNZ          block
+	VZEROUPPER
+	RET
+
 // func thin64AVX2(blocks int, k int, a *float64, ars int, aks int, x *float64, c *float64)
 // Requires: AVX, FMA3
 TEXT ·thin64AVX2(SB), NOSPLIT, $0-56
@@ -1858,7 +2036,7 @@ DATA f32_512_3f800000<>+60(SB)/4, $0x3f800000
 GLOBL f32_512_3f800000<>(SB), RODATA|NOPTR, $64
 
 // func peak32AVX512(n int, x *float32) float32
-// Requires: AVX, AVX512F
+// Requires: AVX, AVX512DQ, AVX512F, AVX512VL
 TEXT ·peak32AVX512(SB), NOSPLIT, $0-20
 	MOVQ    n+0(FP), AX
 	MOVQ    x+8(FP), CX
@@ -1894,7 +2072,7 @@ one_test:
 	VMAXPS        Z2, Z0, Z0
 	VEXTRACTF64X4 $0x01, Z0, Y1
 	VMAXPS        Y1, Y0, Y0
-	VEXTRACTF128  $0x01, Y0, X1
+	VEXTRACTF64X2 $0x01, Y0, X1
 	VMAXPS        X1, X0, X0
 	VSHUFPD       $0x01, X0, X0, X1
 	VMAXPS        X1, X0, X0
@@ -2438,7 +2616,7 @@ DATA f64_512_3ff0000000000000<>+56(SB)/8, $0x3ff0000000000000
 GLOBL f64_512_3ff0000000000000<>(SB), RODATA|NOPTR, $64
 
 // func peak64AVX512(n int, x *float64) float64
-// Requires: AVX, AVX512F
+// Requires: AVX, AVX512DQ, AVX512F, AVX512VL
 TEXT ·peak64AVX512(SB), NOSPLIT, $0-24
 	MOVQ    n+0(FP), AX
 	MOVQ    x+8(FP), CX
@@ -2474,7 +2652,7 @@ one_test:
 	VMAXPD        Z2, Z0, Z0
 	VEXTRACTF64X4 $0x01, Z0, Y1
 	VMAXPD        Y1, Y0, Y0
-	VEXTRACTF128  $0x01, Y0, X1
+	VEXTRACTF64X2 $0x01, Y0, X1
 	VMAXPD        X1, X0, X0
 	VSHUFPD       $0x01, X0, X0, X1
 	VMAXPD        X1, X0, X0
@@ -2520,7 +2698,7 @@ one_test:
 	RET
 
 // func peakabs64AVX512(n int, x *float64) float64
-// Requires: AVX, AVX512DQ, AVX512F
+// Requires: AVX, AVX512DQ, AVX512F, AVX512VL
 TEXT ·peakabs64AVX512(SB), NOSPLIT, $0-24
 	MOVQ    n+0(FP), AX
 	MOVQ    x+8(FP), CX
@@ -2562,7 +2740,7 @@ one_test:
 	VMAXPD        Z2, Z0, Z0
 	VEXTRACTF64X4 $0x01, Z0, Y1
 	VMAXPD        Y1, Y0, Y0
-	VEXTRACTF128  $0x01, Y0, X1
+	VEXTRACTF64X2 $0x01, Y0, X1
 	VMAXPD        X1, X0, X0
 	VSHUFPD       $0x01, X0, X0, X1
 	VMAXPD        X1, X0, X0
@@ -2686,7 +2864,7 @@ one_test:
 	RET
 
 // func weigh64AVX512(n int, z *float64, w *float64, top float64, sums *float64)
-// Requires: AVX, AVX512F
+// Requires: AVX, AVX512DQ, AVX512F, AVX512VL
 TEXT ·weigh64AVX512(SB), NOSPLIT, $0-40
 	MOVQ         n+0(FP), AX
 	MOVQ         z+8(FP), CX
@@ -2737,7 +2915,7 @@ loop:
 	MOVQ          sums+32(FP), AX
 	VEXTRACTF64X4 $0x01, Z1, Y0
 	VADDPD        Y0, Y1, Y1
-	VEXTRACTF128  $0x01, Y1, X0
+	VEXTRACTF64X2 $0x01, Y1, X0
 	VADDPD        X0, X1, X0
 	VPERMILPD     $0x01, X0, X1
 	VADDSD        X1, X0, X0
@@ -2745,7 +2923,7 @@ loop:
 	VMOVSD        X0, (AX)
 	VEXTRACTF64X4 $0x01, Z2, Y0
 	VADDPD        Y0, Y2, Y2
-	VEXTRACTF128  $0x01, Y2, X0
+	VEXTRACTF64X2 $0x01, Y2, X0
 	VADDPD        X0, X2, X0
 	VPERMILPD     $0x01, X0, X1
 	VADDSD        X1, X0, X0
@@ -2753,7 +2931,7 @@ loop:
 	VMOVSD        X0, 8(AX)
 	VEXTRACTF64X4 $0x01, Z3, Y0
 	VADDPD        Y0, Y3, Y3
-	VEXTRACTF128  $0x01, Y3, X0
+	VEXTRACTF64X2 $0x01, Y3, X0
 	VADDPD        X0, X3, X0
 	VPERMILPD     $0x01, X0, X1
 	VADDSD        X1, X0, X0
@@ -2761,7 +2939,7 @@ loop:
 	VMOVSD        X0, 16(AX)
 	VEXTRACTF64X4 $0x01, Z4, Y0
 	VADDPD        Y0, Y4, Y4
-	VEXTRACTF128  $0x01, Y4, X0
+	VEXTRACTF64X2 $0x01, Y4, X0
 	VADDPD        X0, X4, X0
 	VPERMILPD     $0x01, X0, X1
 	VADDSD        X1, X0, X0
@@ -2769,7 +2947,7 @@ loop:
 	VMOVSD        X0, 24(AX)
 	VEXTRACTF64X4 $0x01, Z5, Y0
 	VADDPD        Y0, Y5, Y5
-	VEXTRACTF128  $0x01, Y5, X0
+	VEXTRACTF64X2 $0x01, Y5, X0
 	VADDPD        X0, X5, X0
 	VPERMILPD     $0x01, X0, X1
 	VADDSD        X1, X0, X0
@@ -2777,7 +2955,7 @@ loop:
 	VMOVSD        X0, 32(AX)
 	VEXTRACTF64X4 $0x01, Z6, Y0
 	VADDPD        Y0, Y6, Y6
-	VEXTRACTF128  $0x01, Y6, X0
+	VEXTRACTF64X2 $0x01, Y6, X0
 	VADDPD        X0, X6, X0
 	VPERMILPD     $0x01, X0, X1
 	VADDSD        X1, X0, X0
@@ -2787,7 +2965,7 @@ loop:
 	RET
 
 // func rowdots64AVX512(blocks int, k int, a *float64, ars int, x *float64, y *float64)
-// Requires: AVX, AVX512F
+// Requires: AVX, AVX512DQ, AVX512F, AVX512VL
 TEXT ·rowdots64AVX512(SB), NOSPLIT, $0-48
 	MOVQ blocks+0(FP), AX
 	MOVQ a+16(FP), CX
@@ -2842,7 +3020,7 @@ done:
 	VADDPD        Z4, Z0, Z0
 	VEXTRACTF64X4 $0x01, Z0, Y8
 	VADDPD        Y8, Y0, Y0
-	VEXTRACTF128  $0x01, Y0, X8
+	VEXTRACTF64X2 $0x01, Y0, X8
 	VADDPD        X8, X0, X8
 	VPERMILPD     $0x01, X8, X9
 	VADDSD        X9, X8, X8
@@ -2850,7 +3028,7 @@ done:
 	VADDPD        Z5, Z1, Z1
 	VEXTRACTF64X4 $0x01, Z1, Y8
 	VADDPD        Y8, Y1, Y1
-	VEXTRACTF128  $0x01, Y1, X8
+	VEXTRACTF64X2 $0x01, Y1, X8
 	VADDPD        X8, X1, X8
 	VPERMILPD     $0x01, X8, X9
 	VADDSD        X9, X8, X8
@@ -2858,7 +3036,7 @@ done:
 	VADDPD        Z6, Z2, Z2
 	VEXTRACTF64X4 $0x01, Z2, Y8
 	VADDPD        Y8, Y2, Y2
-	VEXTRACTF128  $0x01, Y2, X8
+	VEXTRACTF64X2 $0x01, Y2, X8
 	VADDPD        X8, X2, X8
 	VPERMILPD     $0x01, X8, X9
 	VADDSD        X9, X8, X8
@@ -2866,7 +3044,7 @@ done:
 	VADDPD        Z7, Z3, Z3
 	VEXTRACTF64X4 $0x01, Z3, Y8
 	VADDPD        Y8, Y3, Y3
-	VEXTRACTF128  $0x01, Y3, X8
+	VEXTRACTF64X2 $0x01, Y3, X8
 	VADDPD        X8, X3, X8
 	VPERMILPD     $0x01, X8, X9
 	VADDSD        X9, X8, X8
@@ -2879,7 +3057,7 @@ done:
 	RET
 
 // func expsum32AVX512(n int, dst *float32, x *float32, shift float32) float64
-// Requires: AVX, AVX512F
+// Requires: AVX, AVX512DQ, AVX512F, AVX512VL
 TEXT ·expsum32AVX512(SB), NOSPLIT, $0-40
 	MOVQ         n+0(FP), AX
 	MOVQ         dst+8(FP), CX
@@ -2921,11 +3099,315 @@ loop:
 	VADDPD        Z2, Z1, Z1
 	VEXTRACTF64X4 $0x01, Z1, Y0
 	VADDPD        Y0, Y1, Y1
-	VEXTRACTF128  $0x01, Y1, X0
+	VEXTRACTF64X2 $0x01, Y1, X0
 	VADDPD        X0, X1, X0
 	VPERMILPD     $0x01, X0, X1
 	VADDSD        X1, X0, X0
 	VMOVSD        X0, ret+32(FP)
+	VZEROUPPER
+	RET
+
+// func fewrows64AVX512(blocks int, k int, a *float64, ars int, x *float64, xs int, y *float64, ys int)
+// Requires: AVX, AVX512DQ, AVX512F, AVX512VL
+TEXT ·fewrows64AVX512(SB), NOSPLIT, $0-64
+	MOVQ blocks+0(FP), AX
+	MOVQ a+16(FP), CX
+	MOVQ ars+24(FP), DX
+	SHLQ $0x03, DX
+	MOVQ xs+40(FP), BX
+	SHLQ $0x03, BX
+	MOVQ y+48(FP), SI
+
+block:
+	LEAQ   (DX)(DX*2), DI
+	MOVQ   CX, R8
+	LEAQ   (R8)(DI*1), DI
+	MOVQ   x+32(FP), R9
+	LEAQ   (BX)(BX*2), R10
+	LEAQ   (R9)(R10*1), R10
+	MOVQ   k+8(FP), R11
+	VPXORQ Z0, Z0, Z0
+	VPXORQ Z1, Z1, Z1
+	VPXORQ Z2, Z2, Z2
+	VPXORQ Z3, Z3, Z3
+	VPXORQ Z4, Z4, Z4
+	VPXORQ Z5, Z5, Z5
+	VPXORQ Z6, Z6, Z6
+	VPXORQ Z7, Z7, Z7
+	VPXORQ Z8, Z8, Z8
+	VPXORQ Z9, Z9, Z9
+	VPXORQ Z10, Z10, Z10
+	VPXORQ Z11, Z11, Z11
+	VPXORQ Z12, Z12, Z12
+	VPXORQ Z13, Z13, Z13
+	VPXORQ Z14, Z14, Z14
+	VPXORQ Z15, Z15, Z15
+
+loop:
+	VMOVUPD       (R8), Z16
+	VMOVUPD       (R8)(DX*1), Z17
+	VMOVUPD       (R8)(DX*2), Z18
+	VMOVUPD       (DI), Z19
+	VMOVUPD       (R9), Z20
+	VFMADD231PD   Z16, Z20, Z0
+	VFMADD231PD   Z17, Z20, Z4
+	VFMADD231PD   Z18, Z20, Z8
+	VFMADD231PD   Z19, Z20, Z12
+	VMOVUPD       (R9)(BX*1), Z20
+	VFMADD231PD   Z16, Z20, Z1
+	VFMADD231PD   Z17, Z20, Z5
+	VFMADD231PD   Z18, Z20, Z9
+	VFMADD231PD   Z19, Z20, Z13
+	VMOVUPD       (R9)(BX*2), Z20
+	VFMADD231PD   Z16, Z20, Z2
+	VFMADD231PD   Z17, Z20, Z6
+	VFMADD231PD   Z18, Z20, Z10
+	VFMADD231PD   Z19, Z20, Z14
+	VMOVUPD       (R10), Z20
+	VFMADD231PD   Z16, Z20, Z3
+	VFMADD231PD   Z17, Z20, Z7
+	VFMADD231PD   Z18, Z20, Z11
+	VFMADD231PD   Z19, Z20, Z15
+	ADDQ          $+64, R8
+	ADDQ          $+64, DI
+	ADDQ          $+64, R9
+	ADDQ          $+64, R10
+	SUBQ          $+8, R11
+	JNZ           loop
+	MOVQ          ys+56(FP), DI
+	SHLQ          $0x03, DI
+	LEAQ          (DI)(DI*2), R8
+	MOVQ          SI, R9
+	LEAQ          (R9)(R8*1), R8
+	VEXTRACTF64X4 $0x01, Z0, Y16
+	VADDPD        Y16, Y0, Y0
+	VEXTRACTF64X2 $0x01, Y0, X16
+	VADDPD        X16, X0, X16
+	VPERMILPD     $0x01, X16, X17
+	VADDSD        X17, X16, X16
+	VADDSD        (R9), X16, X16
+	VMOVSD        X16, (R9)
+	VEXTRACTF64X4 $0x01, Z4, Y16
+	VADDPD        Y16, Y4, Y4
+	VEXTRACTF64X2 $0x01, Y4, X16
+	VADDPD        X16, X4, X16
+	VPERMILPD     $0x01, X16, X17
+	VADDSD        X17, X16, X16
+	VADDSD        8(R9), X16, X16
+	VMOVSD        X16, 8(R9)
+	VEXTRACTF64X4 $0x01, Z8, Y16
+	VADDPD        Y16, Y8, Y8
+	VEXTRACTF64X2 $0x01, Y8, X16
+	VADDPD        X16, X8, X16
+	VPERMILPD     $0x01, X16, X17
+	VADDSD        X17, X16, X16
+	VADDSD        16(R9), X16, X16
+	VMOVSD        X16, 16(R9)
+	VEXTRACTF64X4 $0x01, Z12, Y16
+	VADDPD        Y16, Y12, Y12
+	VEXTRACTF64X2 $0x01, Y12, X16
+	VADDPD        X16, X12, X16
+	VPERMILPD     $0x01, X16, X17
+	VADDSD        X17, X16, X16
+	VADDSD        24(R9), X16, X16
+	VMOVSD        X16, 24(R9)
+	VEXTRACTF64X4 $0x01, Z1, Y16
+	VADDPD        Y16, Y1, Y1
+	VEXTRACTF64X2 $0x01, Y1, X16
+	VADDPD        X16, X1, X16
+	VPERMILPD     $0x01, X16, X17
+	VADDSD        X17, X16, X16
+	VADDSD        (R9)(DI*1), X16, X16
+	VMOVSD        X16, (R9)(DI*1)
+	VEXTRACTF64X4 $0x01, Z5, Y16
+	VADDPD        Y16, Y5, Y5
+	VEXTRACTF64X2 $0x01, Y5, X16
+	VADDPD        X16, X5, X16
+	VPERMILPD     $0x01, X16, X17
+	VADDSD        X17, X16, X16
+	VADDSD        8(R9)(DI*1), X16, X16
+	VMOVSD        X16, 8(R9)(DI*1)
+	VEXTRACTF64X4 $0x01, Z9, Y16
+	VADDPD        Y16, Y9, Y9
+	VEXTRACTF64X2 $0x01, Y9, X16
+	VADDPD        X16, X9, X16
+	VPERMILPD     $0x01, X16, X17
+	VADDSD        X17, X16, X16
+	VADDSD        16(R9)(DI*1), X16, X16
+	VMOVSD        X16, 16(R9)(DI*1)
+	VEXTRACTF64X4 $0x01, Z13, Y16
+	VADDPD        Y16, Y13, Y13
+	VEXTRACTF64X2 $0x01, Y13, X16
+	VADDPD        X16, X13, X16
+	VPERMILPD     $0x01, X16, X17
+	VADDSD        X17, X16, X16
+	VADDSD        24(R9)(DI*1), X16, X16
+	VMOVSD        X16, 24(R9)(DI*1)
+	VEXTRACTF64X4 $0x01, Z2, Y16
+	VADDPD        Y16, Y2, Y2
+	VEXTRACTF64X2 $0x01, Y2, X16
+	VADDPD        X16, X2, X16
+	VPERMILPD     $0x01, X16, X17
+	VADDSD        X17, X16, X16
+	VADDSD        (R9)(DI*2), X16, X16
+	VMOVSD        X16, (R9)(DI*2)
+	VEXTRACTF64X4 $0x01, Z6, Y16
+	VADDPD        Y16, Y6, Y6
+	VEXTRACTF64X2 $0x01, Y6, X16
+	VADDPD        X16, X6, X16
+	VPERMILPD     $0x01, X16, X17
+	VADDSD        X17, X16, X16
+	VADDSD        8(R9)(DI*2), X16, X16
+	VMOVSD        X16, 8(R9)(DI*2)
+	VEXTRACTF64X4 $0x01, Z10, Y16
+	VADDPD        Y16, Y10, Y10
+	VEXTRACTF64X2 $0x01, Y10, X16
+	VADDPD        X16, X10, X16
+	VPERMILPD     $0x01, X16, X17
+	VADDSD        X17, X16, X16
+	VADDSD        16(R9)(DI*2), X16, X16
+	VMOVSD        X16, 16(R9)(DI*2)
+	VEXTRACTF64X4 $0x01, Z14, Y16
+	VADDPD        Y16, Y14, Y14
+	VEXTRACTF64X2 $0x01, Y14, X16
+	VADDPD        X16, X14, X16
+	VPERMILPD     $0x01, X16, X17
+	VADDSD        X17, X16, X16
+	VADDSD        24(R9)(DI*2), X16, X16
+	VMOVSD        X16, 24(R9)(DI*2)
+	VEXTRACTF64X4 $0x01, Z3, Y16
+	VADDPD        Y16, Y3, Y3
+	VEXTRACTF64X2 $0x01, Y3, X16
+	VADDPD        X16, X3, X16
+	VPERMILPD     $0x01, X16, X17
+	VADDSD        X17, X16, X16
+	VADDSD        (R8), X16, X16
+	VMOVSD        X16, (R8)
+	VEXTRACTF64X4 $0x01, Z7, Y16
+	VADDPD        Y16, Y7, Y7
+	VEXTRACTF64X2 $0x01, Y7, X16
+	VADDPD        X16, X7, X16
+	VPERMILPD     $0x01, X16, X17
+	VADDSD        X17, X16, X16
+	VADDSD        8(R8), X16, X16
+	VMOVSD        X16, 8(R8)
+	VEXTRACTF64X4 $0x01, Z11, Y16
+	VADDPD        Y16, Y11, Y11
+	VEXTRACTF64X2 $0x01, Y11, X16
+	VADDPD        X16, X11, X16
+	VPERMILPD     $0x01, X16, X17
+	VADDSD        X17, X16, X16
+	VADDSD        16(R8), X16, X16
+	VMOVSD        X16, 16(R8)
+	VEXTRACTF64X4 $0x01, Z15, Y16
+	VADDPD        Y16, Y15, Y15
+	VEXTRACTF64X2 $0x01, Y15, X16
+	VADDPD        X16, X15, X16
+	VPERMILPD     $0x01, X16, X17
+	VADDSD        X17, X16, X16
+	VADDSD        24(R8), X16, X16
+	VMOVSD        X16, 24(R8)
+	LEAQ          (CX)(DX*4), CX
+	ADDQ          $+32, SI
+	DECQ          AX
+	JNZ           block
+	VZEROUPPER
+	RET
+
+// func fewcols64AVX512(blocks int, rows int, a *float64, ars int, x *float64, xs int, y *float64, ys int)
+// Requires: AVX, AVX512F
+TEXT ·fewcols64AVX512(SB), NOSPLIT, $0-64
+	MOVQ blocks+0(FP), AX
+	MOVQ a+16(FP), CX
+	MOVQ ars+24(FP), DX
+	SHLQ $0x03, DX
+	MOVQ xs+40(FP), BX
+	SHLQ $0x03, BX
+	MOVQ y+48(FP), SI
+
+block:
+	MOVQ    ys+56(FP), DI
+	SHLQ    $0x03, DI
+	LEAQ    (DI)(DI*2), R8
+	MOVQ    SI, R9
+	LEAQ    (R9)(R8*1), R8
+	VMOVUPD (R9), Z0
+	VMOVUPD 64(R9), Z1
+	VMOVUPD 128(R9), Z2
+	VMOVUPD 192(R9), Z3
+	VMOVUPD (R9)(DI*1), Z4
+	VMOVUPD 64(R9)(DI*1), Z5
+	VMOVUPD 128(R9)(DI*1), Z6
+	VMOVUPD 192(R9)(DI*1), Z7
+	VMOVUPD (R9)(DI*2), Z8
+	VMOVUPD 64(R9)(DI*2), Z9
+	VMOVUPD 128(R9)(DI*2), Z10
+	VMOVUPD 192(R9)(DI*2), Z11
+	VMOVUPD (R8), Z12
+	VMOVUPD 64(R8), Z13
+	VMOVUPD 128(R8), Z14
+	VMOVUPD 192(R8), Z15
+	MOVQ    x+32(FP), DI
+	LEAQ    (BX)(BX*2), R8
+	LEAQ    (DI)(R8*1), R8
+	MOVQ    rows+8(FP), R9
+	MOVQ    CX, R10
+
+loop:
+	VMOVUPD      (R10), Z16
+	VMOVUPD      64(R10), Z17
+	VMOVUPD      128(R10), Z18
+	VMOVUPD      192(R10), Z19
+	VBROADCASTSD (DI), Z20
+	VFMADD231PD  Z16, Z20, Z0
+	VFMADD231PD  Z17, Z20, Z1
+	VFMADD231PD  Z18, Z20, Z2
+	VFMADD231PD  Z19, Z20, Z3
+	VBROADCASTSD (DI)(BX*1), Z20
+	VFMADD231PD  Z16, Z20, Z4
+	VFMADD231PD  Z17, Z20, Z5
+	VFMADD231PD  Z18, Z20, Z6
+	VFMADD231PD  Z19, Z20, Z7
+	VBROADCASTSD (DI)(BX*2), Z20
+	VFMADD231PD  Z16, Z20, Z8
+	VFMADD231PD  Z17, Z20, Z9
+	VFMADD231PD  Z18, Z20, Z10
+	VFMADD231PD  Z19, Z20, Z11
+	VBROADCASTSD (R8), Z20
+	VFMADD231PD  Z16, Z20, Z12
+	VFMADD231PD  Z17, Z20, Z13
+	VFMADD231PD  Z18, Z20, Z14
+	VFMADD231PD  Z19, Z20, Z15
+	ADDQ         DX, R10
+	ADDQ         $0x08, DI
+	ADDQ         $0x08, R8
+	DECQ         R9
+	JNZ          loop
+	MOVQ         ys+56(FP), DI
+	SHLQ         $0x03, DI
+	LEAQ         (DI)(DI*2), R8
+	MOVQ         SI, R9
+	LEAQ         (R9)(R8*1), R8
+	VMOVUPD      Z0, (R9)
+	VMOVUPD      Z1, 64(R9)
+	VMOVUPD      Z2, 128(R9)
+	VMOVUPD      Z3, 192(R9)
+	VMOVUPD      Z4, (R9)(DI*1)
+	VMOVUPD      Z5, 64(R9)(DI*1)
+	VMOVUPD      Z6, 128(R9)(DI*1)
+	VMOVUPD      Z7, 192(R9)(DI*1)
+	VMOVUPD      Z8, (R9)(DI*2)
+	VMOVUPD      Z9, 64(R9)(DI*2)
+	VMOVUPD      Z10, 128(R9)(DI*2)
+	VMOVUPD      Z11, 192(R9)(DI*2)
+	VMOVUPD      Z12, (R8)
+	VMOVUPD      Z13, 64(R8)
+	VMOVUPD      Z14, 128(R8)
+	VMOVUPD      Z15, 192(R8)
+	ADDQ         $+256, CX
+	ADDQ         $+256, SI
+	DECQ         AX
+	JNZ          block
 	VZEROUPPER
 	RET
 
@@ -2988,7 +3470,7 @@ loop:
 	RET
 
 // func dot64AVX512(n int, x *float64, y *float64) float64
-// Requires: AVX, AVX512F
+// Requires: AVX, AVX512DQ, AVX512F, AVX512VL
 TEXT ·dot64AVX512(SB), NOSPLIT, $0-32
 	MOVQ   n+0(FP), AX
 	MOVQ   x+8(FP), CX
@@ -3032,7 +3514,7 @@ one_test:
 	VADDPD        Z2, Z0, Z0
 	VEXTRACTF64X4 $0x01, Z0, Y1
 	VADDPD        Y1, Y0, Y0
-	VEXTRACTF128  $0x01, Y0, X1
+	VEXTRACTF64X2 $0x01, Y0, X1
 	VADDPD        X1, X0, X1
 	VPERMILPD     $0x01, X1, X0
 	VADDSD        X0, X1, X1

@@ -74,6 +74,16 @@ func rowdots64AVX2(blocks int, k int, a *float64, ars int, x *float64, y *float6
 //go:noescape
 func expsum32AVX2(n int, dst *float32, x *float32, shift float32) float64
 
+// fewrows64AVX2 adds to y[j·ys+i] the dot product of row i of a and x[j·xs:] over k elements, a positive multiple of 4, for blocks·2 rows that lie ars apart and j < 4.
+//
+//go:noescape
+func fewrows64AVX2(blocks int, k int, a *float64, ars int, x *float64, xs int, y *float64, ys int)
+
+// fewcols64AVX2 adds to y[j·ys+c] the sum over rows i of x[j·xs+i]·a[i·ars+c] for blocks·8 columns c and j < 4.
+//
+//go:noescape
+func fewcols64AVX2(blocks int, rows int, a *float64, ars int, x *float64, xs int, y *float64, ys int)
+
 // thin64AVX2 computes C += A·X for blocks·4 rows. Element (i, p) of A is a[i·ars+p·aks], X is [k, 8] and C [blocks·4, 8], both compact.
 //
 //go:noescape
@@ -158,6 +168,16 @@ func rowdots64AVX512(blocks int, k int, a *float64, ars int, x *float64, y *floa
 //
 //go:noescape
 func expsum32AVX512(n int, dst *float32, x *float32, shift float32) float64
+
+// fewrows64AVX512 adds to y[j·ys+i] the dot product of row i of a and x[j·xs:] over k elements, a positive multiple of 8, for blocks·4 rows that lie ars apart and j < 4.
+//
+//go:noescape
+func fewrows64AVX512(blocks int, k int, a *float64, ars int, x *float64, xs int, y *float64, ys int)
+
+// fewcols64AVX512 adds to y[j·ys+c] the sum over rows i of x[j·xs+i]·a[i·ars+c] for blocks·32 columns c and j < 4.
+//
+//go:noescape
+func fewcols64AVX512(blocks int, rows int, a *float64, ars int, x *float64, xs int, y *float64, ys int)
 
 // thin64AVX512 computes C += A·X for blocks·8 rows. Element (i, p) of A is a[i·ars+p·aks], X is [k, 8] and C [blocks·8, 8], both compact.
 //

@@ -8,12 +8,10 @@ type thin struct {
 	run  func(blocks, k int, a []float64, ars, aks int, x, c []float64)
 }
 
-// ThinWidth is the number of columns that thin products work on.
-const ThinWidth = 8
-
 // Slices of k: by rows a slice of X stays in the first-level cache; by columns
 // each pass streams so many rows of A at once. thinCall bounds one call.
 const (
+	thinWidth    = 8
 	thinRowK     = 256
 	thinColumnK  = 32
 	thinCall     = 16384 // blocks × k: at most about 20 µs
@@ -23,7 +21,7 @@ const (
 // thinProduct computes C = A·B if C has at most eight columns or rows, and
 // reports whether it did. With few rows it computes Cᵀ = Bᵀ·Aᵀ.
 func (s *set) thinProduct(m, n, k int, a, b Operand[float64], c []float64, ldc int) bool {
-	if s.thin.rows == 0 || min(m, n) > ThinWidth || max(m, n) < thinMinBlock*s.thin.rows {
+	if s.thin.rows == 0 || min(m, n) > thinWidth || max(m, n) < thinMinBlock*s.thin.rows {
 		return false
 	}
 	need(len(a.Data), a.Stride, pick(a.T, k, m), pick(a.T, m, k), "A")
@@ -31,51 +29,43 @@ func (s *set) thinProduct(m, n, k int, a, b Operand[float64], c []float64, ldc i
 	need(len(c), ldc, m, n, "C")
 	w := workspaceOf[float64]()
 	defer w.free()
-	if n <= ThinWidth {
+	if n <= thinWidth {
 		out := s.fewColumns(w, m, n, k, a, b)
 		for i := range m {
-			copy(c[i*ldc:i*ldc+n], out[i*ThinWidth:])
+			copy(c[i*ldc:i*ldc+n], out[i*thinWidth:])
 		}
 		return true
 	}
 	a.T, b.T = !a.T, !b.T
 	out := s.fewColumns(w, n, m, k, b, a)
-	s.gemm64.transpose(c, ldc, out, ThinWidth, n, m)
+	s.gemm64.transpose(c, ldc, out, thinWidth, n, m)
 	return true
 }
 
 // fewColumns returns A·X as [m, 8], in w.
 func (s *set) fewColumns(w *workspace[float64], m, n, k int, a, x Operand[float64]) []float64 {
-	out := grow(&w.c, m*ThinWidth)
+	out := grow(&w.c, m*thinWidth)
 	clear(out)
-	s.thinAccumulate(m, k, a, s.packX(grow(&w.b, k*ThinWidth), n, k, x), out)
+	s.thinAccumulate(m, k, a, s.packX(grow(&w.b, k*thinWidth), n, k, x), out)
 	return out
 }
 
-// ThinAccumulate64 computes C += A·X for a panel X [k, 8] and C [m, 8], both
-// compact. A is m×k after its transposition. Serial.
-func ThinAccumulate64(m, k int, a Operand[float64], x, c []float64) {
-	need(len(a.Data), a.Stride, pick(a.T, k, m), pick(a.T, m, k), "A")
-	need(len(x), ThinWidth, k, ThinWidth, "X")
-	need(len(c), ThinWidth, m, ThinWidth, "C")
-	current().thinAccumulate(m, k, a, x, c)
-}
-
+// thinAccumulate computes C += A·X for X [k, 8] and C [m, 8], both compact.
 func (s *set) thinAccumulate(m, k int, a Operand[float64], x, c []float64) {
 	ars, aks, step := a.Stride, 1, thinRowK
 	if a.T {
 		ars, aks, step = 1, a.Stride, thinColumnK
 	}
-	rows := max(1, s.thin.rows)
+	rows := s.thin.rows
 	whole := m / rows
 	for p := 0; p < k; p += step {
 		kc := min(step, k-p)
-		src, xp := a.Data[p*aks:], x[p*ThinWidth:]
+		src, xp := a.Data[p*aks:], x[p*thinWidth:]
 		for i, most := 0, max(1, thinCall/kc); i < whole; i += most {
-			s.thinRun(min(most, whole-i), kc, src[i*rows*ars:], ars, aks, xp, c[i*rows*ThinWidth:])
+			s.thin.run(min(most, whole-i), kc, src[i*rows*ars:], ars, aks, xp, c[i*rows*thinWidth:])
 		}
 		if edge := m - whole*rows; edge > 0 {
-			s.thinEdge(edge, kc, src[whole*rows*ars:], ars, aks, xp, c[whole*rows*ThinWidth:])
+			s.thinEdge(edge, kc, src[whole*rows*ars:], ars, aks, xp, c[whole*rows*thinWidth:])
 		}
 	}
 }
@@ -85,7 +75,7 @@ func (s *set) thinAccumulate(m, k int, a Operand[float64], x, c []float64) {
 func (s *set) thinEdge(edge, k int, a []float64, ars, aks int, x, c []float64) {
 	w := workspaceOf[float64]()
 	defer w.free()
-	last, out := grow(&w.a, s.thin.rows*k), grow(&w.c, s.thin.rows*ThinWidth)
+	last, out := grow(&w.a, s.thin.rows*k), grow(&w.c, s.thin.rows*thinWidth)
 	clear(last)
 	clear(out)
 	for i := range edge {
@@ -93,44 +83,23 @@ func (s *set) thinEdge(edge, k int, a []float64, ars, aks int, x, c []float64) {
 			last[i*k+q] = a[i*ars+q*aks]
 		}
 	}
-	copy(out, c[:edge*ThinWidth])
-	s.thinRun(1, k, last, k, 1, x, out)
-	copy(c[:edge*ThinWidth], out)
-}
-
-func (s *set) thinRun(blocks, k int, a []float64, ars, aks int, x, c []float64) {
-	if s.thin.run == nil {
-		plainThin(blocks, k, a, ars, aks, x, c)
-		return
-	}
-	s.thin.run(blocks, k, a, ars, aks, x, c)
-}
-
-// plainThin does one row at a time.
-func plainThin(rows, k int, a []float64, ars, aks int, x, c []float64) {
-	for i := range rows {
-		out := c[i*ThinWidth : (i+1)*ThinWidth : (i+1)*ThinWidth]
-		for q := range k {
-			v := a[i*ars+q*aks]
-			for j, y := range x[q*ThinWidth : (q+1)*ThinWidth : (q+1)*ThinWidth] {
-				out[j] += v * y
-			}
-		}
-	}
+	copy(out, c[:edge*thinWidth])
+	s.thin.run(1, k, last, k, 1, x, out)
+	copy(c[:edge*thinWidth], out)
 }
 
 // packX returns X as [k, 8], zeros to the right, in dst unless X lies so already.
 func (s *set) packX(dst []float64, n, k int, x Operand[float64]) []float64 {
-	if !x.T && n == ThinWidth && x.Stride == ThinWidth {
+	if !x.T && n == thinWidth && x.Stride == thinWidth {
 		return x.Data
 	}
 	if !x.T {
-		packRuns(dst, 0, ThinWidth, x.Data, x.Stride, k, n)
+		packRuns(dst, 0, thinWidth, x.Data, x.Stride, k, n)
 		return dst
 	}
-	if n < ThinWidth {
+	if n < thinWidth {
 		clear(dst)
 	}
-	s.gemm64.transpose(dst, ThinWidth, x.Data, x.Stride, n, k)
+	s.gemm64.transpose(dst, thinWidth, x.Data, x.Stride, n, k)
 	return dst
 }

@@ -44,12 +44,22 @@ func (s isa) reduce(v VecVirtual) VecVirtual {
 		VADDPD(h, y, y)
 	}
 	h := XMM()
-	VEXTRACTF128(Imm(1), y, h)
+	s.upperHalf(y, h)
 	VADDPD(h, v.AsX(), h)
 	t := XMM()
 	VPERMILPD(Imm(1), h, t)
 	VADDSD(t, h, h)
 	return h
+}
+
+// upperHalf copies the upper half of a YMM register. VEXTRACTF128 cannot name the
+// registers beyond 15.
+func (s isa) upperHalf(y, h Register) {
+	if s.bits == 512 {
+		VEXTRACTF64X2(Imm(1), y, h)
+		return
+	}
+	VEXTRACTF128(Imm(1), y, h)
 }
 
 // axpy writes y += alpha·x over whole vectors.

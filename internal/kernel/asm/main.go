@@ -33,6 +33,8 @@ func main() {
 		weigh(s)
 		rowDots(s)
 		expSum(s)
+		fewRows(s)
+		fewCols(s)
 		thin(s)
 		dot(s)
 		axpy(s)

@@ -85,7 +85,7 @@ func (s isa) fold(e elem, op func(...Op), v VecVirtual) VecVirtual {
 	}
 	x := v.AsX()
 	h := XMM()
-	VEXTRACTF128(Imm(1), y, h)
+	s.upperHalf(y, h)
 	op(h, x, x)
 	for size := 8; size >= e.size; size /= 2 {
 		t := XMM()
