@@ -10,7 +10,9 @@ import (
 	"io/fs"
 	"math"
 	"os"
+	"path/filepath"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/eigenhead/eigenhead/internal/demo"
 	"github.com/eigenhead/eigenhead/internal/xerr"
@@ -22,8 +24,7 @@ const maxText = 1 << 30
 
 // window is the tokens of one scan and how they came to be.
 type window struct {
-	ids      []int   // all that there are, until window cuts them
-	cuts     [][]int // the windows, each Context ids
+	ids      []int
 	input    report.Input
 	warn     []string
 	defaults []string // settings that the tokenizer's file leaves out
@@ -46,33 +47,10 @@ func (s *source) window(opts *Options) (*window, error) {
 		w.warn = append(w.warn, fmt.Sprintf("context %d is longer than the %d tokens that the model was trained on", n, s.model.Context))
 	}
 	w.input.Available = len(w.ids)
+	w.ids = w.ids[:n]
 	w.input.Tokens, w.input.Context = n, n
-	return w, w.cut(n, max(opts.Windows, 1))
-}
-
-// cut makes consecutive windows of n ids, each with the BOS in front if the
-// text's own settings put one there.
-func (w *window) cut(n, count int) error {
-	front := w.ids[:0:0]
-	body := w.ids
-	if w.input.BOS != nil {
-		front, body = body[:1:1], body[1:]
-	}
-	step := n - len(front)
-	if have := len(body) / step; count > have {
-		return &xerr.Usage{Flag: "--windows", Found: count, Want: fmt.Sprintf("at most %d windows of %d tokens, which the text has", have, n),
-			Hint: "give a longer --text, a shorter --context or fewer --windows"}
-	}
-	for i := range count {
-		w.cuts = append(w.cuts, append(front, body[i*step:(i+1)*step]...))
-	}
-	w.ids = w.cuts[0]
 	w.input.Protocol = fmt.Sprintf("one window of %d tokens, nll of tokens 2..%d", n, n)
-	if count > 1 {
-		w.input.Windows = count
-		w.input.Protocol = fmt.Sprintf("mean over %d consecutive windows of %d tokens, nll of tokens 2..%d of each", count, n, n)
-	}
-	return nil
+	return w, nil
 }
 
 // read returns all the tokens there are.
@@ -97,15 +75,20 @@ func (s *source) read(opts *Options) (*window, error) {
 	sum := sha256.Sum256(text)
 	w := &window{input: report.Input{Text: name, TextSHA256: hex.EncodeToString(sum[:])}}
 	id, add, why := tok.BOS()
-	w.input.BOSSource = why
+	w.input.BOSSource = s.unplaced(why)
 	if add {
 		w.ids, w.input.BOS = append(w.ids, id), &id
 	}
 	ids, err := tok.EncodeStrict(text, false)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
+		return nil, fmt.Errorf("%s: %w", name, hintEmbedded(opts, err))
 	}
-	w.defaults = tok.Defaults()
+	for _, d := range tok.Defaults() {
+		w.defaults = append(w.defaults, s.unplaced(d))
+	}
+	if n := firstInvalid(text); n >= 0 {
+		w.warn = append(w.warn, fmt.Sprintf("%s is no UTF-8 from byte %d on; its bytes were taken as they are", name, n))
+	}
 	w.ids = append(w.ids, ids...)
 	return w, s.checkIDs(name, w.ids)
 }
@@ -158,15 +141,51 @@ func (s *source) length(opts *Options, available int) (int, error) {
 		}
 	case n > available:
 		return 0, &xerr.Usage{Flag: "--context", Found: n, Want: fmt.Sprintf("at most %d, the tokens that the text has", available),
-			Hint: "give a longer --text or a shorter --context"}
+			Hint: "give a longer " + opts.input() + " or a shorter --context"}
 	}
 	if n > limit {
 		return 0, &xerr.Usage{Flag: "--context", Found: n, Want: fmt.Sprintf("at most %d, the learned positions of %s", limit, s.name)}
 	}
 	if n < 2 {
-		return 0, &xerr.Usage{Flag: "--text", Found: fmt.Sprintf("%d tokens", n), Want: "at least 2 tokens"}
+		return 0, &xerr.Usage{Flag: opts.input(), Found: fmt.Sprintf("length %d", n), Want: "at least 2 tokens"}
 	}
 	return n, nil
+}
+
+// input is the flag that the tokens come from.
+func (o *Options) input() string {
+	if o.Tokens != "" {
+		return "--tokens"
+	}
+	return "--text"
+}
+
+// unplaced takes the model's folder out of the names of its files: a report says
+// nothing of where on a machine it was made.
+func (s *source) unplaced(text string) string {
+	if s.path == Demo {
+		return text
+	}
+	for _, dir := range []string{s.path, filepath.Dir(s.path)} {
+		if dir = filepath.Clean(dir); dir != "." {
+			text = strings.ReplaceAll(text, dir+string(filepath.Separator), "")
+		}
+	}
+	return text
+}
+
+// firstInvalid is the offset of the first byte that is no UTF-8; -1: none.
+func firstInvalid(text []byte) int {
+	if utf8.Valid(text) {
+		return -1
+	}
+	for i := 0; ; {
+		r, n := utf8.DecodeRune(text[i:])
+		if r == utf8.RuneError && n == 1 {
+			return i
+		}
+		i += n
+	}
 }
 
 // capturedWindow describes the tokens that a capture was made of.
@@ -174,13 +193,13 @@ func (s *source) capturedWindow(opts *Options) (*window, error) {
 	for _, f := range []struct {
 		flag string
 		set  bool
-	}{{"--text", opts.Text != ""}, {"--tokens", opts.Tokens != ""}, {"--context", opts.Context != 0}, {"--windows", opts.Windows > 1}, {"--capture", opts.Capture != ""}} {
+	}{{"--text", opts.Text != ""}, {"--tokens", opts.Tokens != ""}, {"--context", opts.Context != 0}, {"--capture", opts.Capture != ""}} {
 		if f.set {
 			return nil, &xerr.Usage{Flag: f.flag, Found: "given for a capture", Want: "a model: a capture holds its own tokens"}
 		}
 	}
 	n := s.capture.T()
-	return &window{ids: s.capture.Meta.Tokens, cuts: [][]int{s.capture.Meta.Tokens}, input: report.Input{
+	return &window{ids: s.capture.Meta.Tokens, input: report.Input{
 		Text: "capture", Tokens: n, Available: n, Context: n,
 		BOSSource: "a capture does not say", Protocol: "a capture has no logits, so no nll",
 	}}, nil
@@ -212,6 +231,24 @@ func cannotRead(flag, file string, err error) error {
 	var pe *fs.PathError
 	if errors.As(err, &pe) {
 		return &xerr.Usage{Flag: flag + " " + file, Found: pe.Err, Want: "a file that can be read"}
+	}
+	return err
+}
+
+// hintEmbedded tells users whose vocabulary lacks a character of the embedded text
+// what to do: they cannot change that text.
+func hintEmbedded(opts *Options, err error) error {
+	var u *xerr.Unsupported
+	var f *xerr.Format
+	if opts.Text != "" {
+		return err
+	}
+	const hint = "give a --text that this vocabulary can express"
+	switch {
+	case errors.As(err, &f):
+		f.Hint = hint
+	case errors.As(err, &u):
+		u.Hint = hint
 	}
 	return err
 }
