@@ -16,7 +16,7 @@ import (
 // which has no low rank and so no factors. Not safe for concurrent use.
 type MaskedOperator struct {
 	*tiles
-	kept    []linalg.Matrix
+	kept
 	squares float64
 }
 
@@ -39,19 +39,14 @@ func NewMasked(ctx context.Context, p head.Pair, opts *Options) (*MaskedOperator
 	if err != nil {
 		return nil, err
 	}
-	e := &MaskedOperator{tiles: t, kept: make([]linalg.Matrix, t.blocks())}
-	for b := range e.kept {
+	e := &MaskedOperator{tiles: t, kept: newKept(t, o.Memory)}
+	for b := range t.count() {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		keep := o.Memory >= t.span(b).bytes()
-		m, s := e.compute(b, keep)
+		m, _ := e.compute(b, e.blocks[b])
 		for i := range m.Rows {
 			e.squares += linalg.Dot(m.Row(i), m.Row(i))
-		}
-		if keep {
-			e.kept[b] = m
-			o.Memory -= s.bytes()
 		}
 	}
 	return e, nil
@@ -70,14 +65,14 @@ func (e *MaskedOperator) Mul(dst, x linalg.Matrix) { mul(e, e.tiles, dst, x) }
 func (e *MaskedOperator) MulT(dst, x linalg.Matrix) { mulT(e, e.tiles, dst, x) }
 
 func (e *MaskedOperator) block(b int) (linalg.Matrix, span) {
-	if e.kept[b].Rows > 0 {
-		return e.kept[b], e.span(b)
+	if e.blocks[b].Rows > 0 {
+		return e.blocks[b], e.span(b)
 	}
-	return e.compute(b, false)
+	return e.compute(b, linalg.Matrix{})
 }
 
-func (e *MaskedOperator) compute(b int, keep bool) (linalg.Matrix, span) {
-	m, s := e.scores(b, keep)
+func (e *MaskedOperator) compute(b int, into linalg.Matrix) (linalg.Matrix, span) {
+	m, s := e.scores(b, into)
 	for i := s.from; i < s.to; i++ {
 		z := e.visible(m, s, i)
 		mean := linalg.Dot(z, e.ones[:len(z)]) / float64(len(z))

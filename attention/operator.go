@@ -13,10 +13,10 @@ import (
 // Not safe for concurrent use: it owns its buffers.
 type Operator struct {
 	*tiles
+	kept
 	stats  *RowStats
-	factor []float64       // A[i,j] = factor_i · exp(z_ij − shift_i)
-	shift  []float64       // the largest z_ij
-	kept   []linalg.Matrix // by block; empty where it is computed anew
+	factor []float64 // A[i,j] = factor_i · exp(z_ij − shift_i)
+	shift  []float64 // the largest z_ij
 }
 
 var _ spectrum.Operator = (*Operator)(nil)
@@ -41,22 +41,17 @@ func New(ctx context.Context, p head.Pair, opts *Options) (*Operator, error) {
 	}
 	t.ramp()
 	a := &Operator{tiles: t, stats: newRowStats(t.T, p.Sink != nil, o.Tokens != nil),
-		factor: make([]float64, t.T), shift: make([]float64, t.T), kept: make([]linalg.Matrix, t.blocks())}
+		factor: make([]float64, t.T), shift: make([]float64, t.T), kept: newKept(t, o.Memory)}
 	a.stats.ColumnRows = columnRows(p.Mask, t.T)
 	a.stats.LogitError = t.logitError()
 	before := earlier(o.Tokens)
-	for b := range a.kept {
+	for b := range t.count() {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		keep := o.Memory >= t.span(b).bytes()
-		m, s := t.scores(b, keep)
+		m, s := t.scores(b, a.blocks[b])
 		for i := s.from; i < s.to; i++ {
 			a.first(m, s, i, before)
-		}
-		if keep {
-			a.kept[b] = m
-			o.Memory -= s.bytes()
 		}
 	}
 	t.distance = nil
@@ -98,10 +93,10 @@ func (a *Operator) first(m linalg.Matrix, s span, i int, before []int) {
 
 // block returns block b of A, kept or computed anew with the same bits.
 func (a *Operator) block(b int) (linalg.Matrix, span) {
-	if a.kept[b].Rows > 0 {
-		return a.kept[b], a.span(b)
+	if a.blocks[b].Rows > 0 {
+		return a.blocks[b], a.span(b)
 	}
-	m, s := a.scores(b, false)
+	m, s := a.scores(b, linalg.Matrix{})
 	for i := s.from; i < s.to; i++ {
 		z := a.visible(m, s, i)
 		lo, _ := a.p.Mask.Visible(i, a.T)
@@ -126,7 +121,7 @@ type blocker interface {
 
 func mul(a blocker, t *tiles, dst, x linalg.Matrix) {
 	byFew(t, dst, x, func(out, in linalg.Matrix) {
-		for b := range t.blocks() {
+		for b := range t.count() {
 			m, s := a.block(b)
 			linalg.AddMulFew(out.ColSlice(s.from, s.to), in.ColSlice(s.lo, s.hi), m) // [4, cols]·[rows, cols]ᵀ
 		}
@@ -135,7 +130,7 @@ func mul(a blocker, t *tiles, dst, x linalg.Matrix) {
 
 func mulT(a blocker, t *tiles, dst, x linalg.Matrix) {
 	byFew(t, dst, x, func(out, in linalg.Matrix) {
-		for b := range t.blocks() {
+		for b := range t.count() {
 			m, s := a.block(b)
 			linalg.AddMulFewT(out.ColSlice(s.lo, s.hi), in.ColSlice(s.from, s.to), m) // [4, rows]·[rows, cols]
 		}

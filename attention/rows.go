@@ -82,11 +82,11 @@ func LogitStd(ctx context.Context, p head.Pair) (float64, error) {
 		return 0, err
 	}
 	s := RowStats{}
-	for b := range t.blocks() {
+	for b := range t.count() {
 		if err := ctx.Err(); err != nil {
 			return 0, err
 		}
-		scores, span := t.scores(b, false)
+		scores, span := t.scores(b, linalg.Matrix{})
 		for i := span.from; i < span.to; i++ {
 			z := t.visible(scores, span, i)
 			s.addLogits(z, linalg.Max(z), t.ones)

@@ -41,7 +41,8 @@ func newTiles(p head.Pair) (*tiles, error) {
 	return t, nil
 }
 
-func (t *tiles) blocks() int { return (t.T + blockRows - 1) / blockRows }
+// count is the number of blocks.
+func (t *tiles) count() int { return (t.T + blockRows - 1) / blockRows }
 
 func (t *tiles) span(b int) span {
 	from := b * blockRows
@@ -54,15 +55,12 @@ func (t *tiles) span(b int) span {
 // bytes is the memory that block b takes when kept.
 func (s span) bytes() int64 { return 8 * int64(s.to-s.from) * int64(s.hi-s.lo) }
 
-// scores returns scale·Q·Kᵀ for block b, hidden keys included: in memory of its
-// own, or in the one buffer, valid until the next call.
-func (t *tiles) scores(b int, keep bool) (linalg.Matrix, span) {
+// scores returns scale·Q·Kᵀ for block b, hidden keys included: in m, or where m is
+// empty in the one buffer, valid until the next call.
+func (t *tiles) scores(b int, m linalg.Matrix) (linalg.Matrix, span) {
 	s := t.span(b)
 	rows, cols := s.to-s.from, s.hi-s.lo
-	var m linalg.Matrix
-	if keep {
-		m = linalg.New(rows, cols)
-	} else {
+	if m.Rows == 0 {
 		if len(t.buffer) < rows*cols {
 			t.buffer = make([]float64, min(t.T, blockRows)*min(t.T, t.widest()))
 		}

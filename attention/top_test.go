@@ -2,6 +2,7 @@ package attention
 
 import (
 	"math"
+	"slices"
 	"math/rand/v2"
 	"runtime"
 	"testing"
@@ -270,4 +271,27 @@ func BenchmarkHead512(b *testing.B) {
 			}
 		}
 	})
+}
+
+// Released memory serves the next head, and products are the same bits without it.
+func TestReleaseChangesNoBit(t *testing.T) {
+	for seed := range uint64(3) {
+		p := gaussianPair(seed, 150, 8, head.Causal)
+		a, err := New(background, p, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		x := linalg.New(3, 150)
+		for i := range x.Data {
+			x.Data[i] = math.Sin(float64(i))
+		}
+		want, got := linalg.New(3, 150), linalg.New(3, 150)
+		a.MulT(want, x)
+		a.Release()
+		a.Release()
+		a.MulT(got, x)
+		if !slices.Equal(got.Data, want.Data) {
+			t.Error("products differ after Release")
+		}
+	}
 }

@@ -199,6 +199,7 @@ func (s *Subject) masked() (*maskedField, error) {
 		if err != nil {
 			return nil, refuse(err)
 		}
+		defer e.Release()
 		f := &maskedField{frobenius: e.Frobenius(), kind: "block residual: a singular value lies this close (Kahan); rounding of the scores is not in it"}
 		if f.frobenius == 0 {
 			return f, nil

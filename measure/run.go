@@ -100,6 +100,7 @@ func prepared(opts *Options) *Options {
 func (r *layerRun) measureHead(h int) *row {
 	w := r.measure(PerHead, h, r.layer.Pairs[h].ID.String())
 	w.finish(r, h)
+	r.heads[h].release()
 	r.heads[h] = new(headState)
 	if r.opts.Done != nil {
 		r.opts.Done()

@@ -48,6 +48,14 @@ type headState struct {
 	top      lazy[*attention.TopValues]
 	masked   lazy[*maskedField]
 	weights  lazy[*weights]
+	made     *attention.Operator // by operator, if it was
+}
+
+// release lets the next head use the memory of this one.
+func (h *headState) release() {
+	if h.made != nil {
+		h.made.Release()
+	}
 }
 
 // keyState holds what all query heads of one KV head share.
@@ -253,6 +261,7 @@ func (s *Subject) operator() (*attention.Operator, error) {
 			o.Memory = s.run.memory()
 		}
 		a, err := attention.New(s.run.ctx, s.pair(), o)
+		s.head().made = a
 		return a, refuse(err)
 	})
 }
