@@ -2,9 +2,9 @@ package attention
 
 import (
 	"math"
-	"slices"
 	"math/rand/v2"
 	"runtime"
+	"slices"
 	"testing"
 
 	"github.com/eigenhead/eigenhead/head"
