@@ -141,10 +141,23 @@ func (d *dynamics) biases(dst []float64, e *Eval) {
 	}
 }
 
-// settled refuses a run with finite steps whose loss ends above where it began:
-// the steps then only add noise.
+// drowned is the variance of scores by weights off the signal, above which and
+// above the signal's own |m_h|² the steps only add noise. Chosen: a standard
+// deviation of 5 makes a softmax pick a token by chance.
+const drowned = 25
+
+// settled refuses a run with finite steps whose loss ends above where it began, or
+// whose scores are noise.
 func settled(s *Settings, t *Trajectory) error {
 	n := len(t.Loss)
+	end := t.Times[n-1]
+	for h := range t.Last().K.Rows {
+		k, F := t.Last().K.Row(h), s.Model.Features
+		perp, signal := linalg.Dot(k[F:], k[F:]), linalg.Dot(k[:F], k[:F])
+		if perp > drowned && perp > signal {
+			return &UnstableError{Rate: s.Rate, Time: end, What: fmt.Sprintf("the noise of the steps outgrew the signal (head %d: r⊥ = %.3g, |m|² = %.3g)", h+1, perp, signal)}
+		}
+	}
 	if n < 20 {
 		return nil
 	}
@@ -154,7 +167,7 @@ func settled(s *Settings, t *Trajectory) error {
 		slack = max(slack, t.Error[i])
 	}
 	if tail > t.Loss[0]+4*slack+0.01 {
-		return &UnstableError{Rate: s.Rate, Time: t.Times[n-1], What: fmt.Sprintf("the loss rose from %.3f to %.3f", t.Loss[0], tail)}
+		return &UnstableError{Rate: s.Rate, Time: end, What: fmt.Sprintf("the loss rose from %.3f to %.3f", t.Loss[0], tail)}
 	}
 	return nil
 }

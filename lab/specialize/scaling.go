@@ -184,13 +184,17 @@ func MeasureDistances(ctx context.Context, s *Settings, samples *Samples, dimens
 		n       int
 	}
 	jobs := make([]job, len(dimensions)*starts)
+	fine := *s
+	fine.Samples = max(s.withDefaults().Samples, distanceSamples)
+	exact := fine.NewSamples()
 	flows := make([]*Trajectory, starts)
 	drawn := make([]State, starts)
 	err := par.DoCtx(ctx, starts, func(k int) error {
 		run := *s
 		run.Start, run.Progress, run.Dimension = uint64(k), nil, max(startDimension, s.Model.Columns()+s.Model.Tokens)
+		run.Fresh = samples
 		drawn[k] = run.InitialState()
-		t, err := Integrate(ctx, &run, samples, drawn[k])
+		t, err := Integrate(ctx, &run, exact, drawn[k])
 		flows[k] = t
 		return err
 	})
@@ -200,7 +204,7 @@ func MeasureDistances(ctx context.Context, s *Settings, samples *Samples, dimens
 	err = par.DoCtx(ctx, len(jobs), func(i int) error {
 		k := i % starts
 		run := *s
-		run.Dimension, run.Start, run.Progress = dimensions[i/starts], uint64(k), nil
+		run.Dimension, run.Start, run.Progress, run.Fresh = dimensions[i/starts], uint64(k), nil, samples
 		t, err := SGD(ctx, &run, samples, drawn[k])
 		if err != nil {
 			return fmt.Errorf("D = %d: %w", run.Dimension, err)
@@ -222,7 +226,10 @@ func MeasureDistances(ctx context.Context, s *Settings, samples *Samples, dimens
 	return out, nil
 }
 
-const startDimension = 25
+const (
+	startDimension  = 25
+	distanceSamples = 1 << 16 // the dynamics' own sampling error must be below SGD's fluctuations
+)
 
 // apartFrom sums squared differences over the times that both runs recorded; SGD
 // records at its next step, so the flow is interpolated there.
