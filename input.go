@@ -24,7 +24,8 @@ const maxText = 1 << 30
 
 // window is the tokens of one scan and how they came to be.
 type window struct {
-	ids      []int
+	ids      []int   // all that there are, until window cuts them
+	cuts     [][]int // the windows, each Context ids
 	input    report.Input
 	warn     []string
 	defaults []string // settings that the tokenizer's file leaves out
@@ -47,10 +48,33 @@ func (s *source) window(opts *Options) (*window, error) {
 		w.warn = append(w.warn, fmt.Sprintf("context %d is longer than the %d tokens that the model was trained on", n, s.model.Context))
 	}
 	w.input.Available = len(w.ids)
-	w.ids = w.ids[:n]
 	w.input.Tokens, w.input.Context = n, n
+	return w, w.cut(n, max(opts.Windows, 1))
+}
+
+// cut makes consecutive windows of n ids, each with the BOS in front if the
+// text's own settings put one there.
+func (w *window) cut(n, count int) error {
+	front := w.ids[:0:0]
+	body := w.ids
+	if w.input.BOS != nil {
+		front, body = body[:1:1], body[1:]
+	}
+	step := n - len(front)
+	if have := len(body) / step; count > have {
+		return &xerr.Usage{Flag: "--windows", Found: count, Want: fmt.Sprintf("at most %d windows of %d tokens, which the text has", have, n),
+			Hint: "give a longer --text, a shorter --context or fewer --windows"}
+	}
+	for i := range count {
+		w.cuts = append(w.cuts, append(front, body[i*step:(i+1)*step]...))
+	}
+	w.ids = w.cuts[0]
 	w.input.Protocol = fmt.Sprintf("one window of %d tokens, nll of tokens 2..%d", n, n)
-	return w, nil
+	if count > 1 {
+		w.input.Windows = count
+		w.input.Protocol = fmt.Sprintf("mean over %d consecutive windows of %d tokens, nll of tokens 2..%d of each", count, n, n)
+	}
+	return nil
 }
 
 // read returns all the tokens there are.
@@ -167,9 +191,8 @@ func (s *source) unplaced(text string) string {
 		return text
 	}
 	for _, dir := range []string{s.path, filepath.Dir(s.path)} {
-		if dir = filepath.Clean(dir); dir != "." {
-			text = strings.ReplaceAll(text, dir+string(filepath.Separator), "")
-		}
+		dir += string(filepath.Separator)
+		text = strings.TrimPrefix(strings.ReplaceAll(text, " "+dir, " "), dir)
 	}
 	return text
 }
@@ -193,13 +216,13 @@ func (s *source) capturedWindow(opts *Options) (*window, error) {
 	for _, f := range []struct {
 		flag string
 		set  bool
-	}{{"--text", opts.Text != ""}, {"--tokens", opts.Tokens != ""}, {"--context", opts.Context != 0}, {"--capture", opts.Capture != ""}} {
+	}{{"--text", opts.Text != ""}, {"--tokens", opts.Tokens != ""}, {"--context", opts.Context != 0}, {"--windows", opts.Windows > 1}, {"--capture", opts.Capture != ""}} {
 		if f.set {
 			return nil, &xerr.Usage{Flag: f.flag, Found: "given for a capture", Want: "a model: a capture holds its own tokens"}
 		}
 	}
 	n := s.capture.T()
-	return &window{ids: s.capture.Meta.Tokens, input: report.Input{
+	return &window{ids: s.capture.Meta.Tokens, cuts: [][]int{s.capture.Meta.Tokens}, input: report.Input{
 		Text: "capture", Tokens: n, Available: n, Context: n,
 		BOSSource: "a capture does not say", Protocol: "a capture has no logits, so no nll",
 	}}, nil

@@ -50,7 +50,7 @@ func newScan(src *source, opts *Options) (*scan, error) {
 	if s.window, err = src.window(opts); err != nil {
 		return nil, err
 	}
-	s.steps = newSteps(opts.Progress, src.heads()*len(s.layers))
+	s.steps = newSteps(opts.Progress, src.heads()*len(s.layers), len(s.window.cuts))
 	memory := opts.Memory
 	if memory == 0 {
 		memory = DefaultMemory
@@ -58,6 +58,9 @@ func newScan(src *source, opts *Options) (*scan, error) {
 	s.measure = &measure.Options{
 		Convention: energy, Measures: selected, Memory: memory, Seed: opts.Seed,
 		Nulls: measure.NewNulls(opts.CacheDir, opts.Simulating), Profiles: opts.Profiles, Done: s.steps.head,
+	}
+	if opts.Capture != "" && len(s.window.cuts) > 1 {
+		return nil, &xerr.Usage{Flag: "--capture", Found: "given together with --windows", Want: "one window: a capture holds one sequence"}
 	}
 	if opts.Capture != "" {
 		s.writer, err = capture.Create(opts.Capture, s.captureMeta())
@@ -68,10 +71,22 @@ func newScan(src *source, opts *Options) (*scan, error) {
 // run does the work: layers are measured while the next one is computed.
 func (s *scan) run(ctx context.Context) (*report.Report, error) {
 	defer s.abort()
-	table, out, err := s.measureLayers(ctx)
-	if err != nil {
-		return nil, err
+	var tables []*measure.Table
+	out := &forward.Output{}
+	for i, ids := range s.window.cuts {
+		s.steps.pass = int64(i)
+		options := *s.measure
+		options.Profiles = options.Profiles && i == 0 // pictures show the first window
+		table, o, err := s.measureLayers(ctx, ids, &options)
+		if err != nil {
+			return nil, err
+		}
+		tables = append(tables, table)
+		if o != nil {
+			out.NLL = append(out.NLL, o.NLL...)
+		}
 	}
+	table := measure.Average(tables)
 	if s.writer != nil {
 		if err := s.writer.Close(); err != nil {
 			return nil, err
@@ -89,7 +104,7 @@ func (s *scan) abort() {
 
 // measureLayers runs forward pass and measures as a pipeline of two stages, so
 // that the cores stay busy while one stage waits for its last task.
-func (s *scan) measureLayers(ctx context.Context) (*measure.Table, *forward.Output, error) {
+func (s *scan) measureLayers(ctx context.Context, ids []int, options *measure.Options) (*measure.Table, *forward.Output, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	queue := make(chan *head.Layer)
@@ -97,7 +112,7 @@ func (s *scan) measureLayers(ctx context.Context) (*measure.Table, *forward.Outp
 	go func() {
 		all := &measure.Table{}
 		for l := range queue {
-			t, err := s.measureLayer(ctx, l)
+			t, err := s.measureLayer(ctx, l, options)
 			if err != nil {
 				cancel(err)
 				break
@@ -106,7 +121,7 @@ func (s *scan) measureLayers(ctx context.Context) (*measure.Table, *forward.Outp
 		}
 		done <- all
 	}()
-	out, err := s.src.layers(ctx, s.window.ids, s.layers, true, s.steps.forward, func(l *head.Layer) error {
+	out, err := s.src.layers(ctx, ids, s.layers, true, s.steps.forward, func(l *head.Layer) error {
 		select {
 		case queue <- l:
 			return nil
@@ -122,13 +137,13 @@ func (s *scan) measureLayers(ctx context.Context) (*measure.Table, *forward.Outp
 	return all, out, err
 }
 
-func (s *scan) measureLayer(ctx context.Context, l *head.Layer) (*measure.Table, error) {
+func (s *scan) measureLayer(ctx context.Context, l *head.Layer, options *measure.Options) (*measure.Table, error) {
 	if s.writer != nil {
 		if err := s.writer.Layer(l); err != nil {
 			return nil, err
 		}
 	}
-	return measure.Run(ctx, l, s.measure)
+	return measure.Run(ctx, l, options)
 }
 
 // report joins the table, the findings and what is known of source and input.
@@ -149,7 +164,7 @@ func (s *scan) report(table *measure.Table, out *forward.Output) (*report.Report
 		Omitted: table.Omitted, Warnings: s.warnings(),
 	}
 	r.Model.Defaults = append(r.Model.Defaults, s.window.defaults...)
-	if out != nil {
+	if len(out.NLL) > 0 {
 		r.Input.NLL, r.Input.Perplexity = perplexity(out.NLL)
 		if nll, n := r.Input.NLL, s.src.model.Vocab; nll != nil && *nll > math.Log(float64(n)) {
 			r.Warnings = append(r.Warnings, fmt.Sprintf("%.4g nats a token is worse than guessing among %d tokens (%.4g): "+
@@ -256,24 +271,25 @@ func span(have []int) string {
 	return strings.Trim(strings.Join(strings.Fields(fmt.Sprint(have)), ","), "[]")
 }
 
-// steps adds up the work of both stages: a head measured is one step, and the
-// whole forward pass is as many steps as there are heads to measure.
+// steps adds up the work of both stages: a head measured is one step, and a whole
+// forward pass is as many steps as there are heads to measure in it.
 type steps struct {
 	report           func(done, total int64)
 	mu               sync.Mutex
 	forwarded, heads int64
-	all              int64 // heads to measure
+	perPass, passes  int64
+	pass             int64 // the one that runs, from 0
 }
 
-func newSteps(report func(done, total int64), heads int) *steps {
-	return &steps{report: report, all: int64(heads)}
+func newSteps(report func(done, total int64), heads, passes int) *steps {
+	return &steps{report: report, perPass: int64(heads), passes: int64(passes)}
 }
 
 // forward takes the progress of the forward pass, in any unit.
 func (s *steps) forward(done, total int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.forwarded = s.all * int64(done) / int64(max(total, 1))
+	s.forwarded = s.pass*s.perPass + s.perPass*int64(done)/int64(max(total, 1))
 	s.tell()
 }
 
@@ -287,6 +303,6 @@ func (s *steps) head() {
 
 func (s *steps) tell() {
 	if s.report != nil {
-		s.report(s.forwarded+s.heads, 2*s.all)
+		s.report(s.forwarded+s.heads, 2*s.perPass*s.passes)
 	}
 }
