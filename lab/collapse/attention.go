@@ -13,39 +13,17 @@ import (
 type sim struct {
 	Config
 	T, D int
+	thin bool // tokens are coordinates in a basis of fewer than D vectors: see thin.go
 	rng  *stream
 }
 
 // project returns x·W for a fresh W of independent N(0, sd²) entries, [d, cols].
-// With x = L·Qᵀ, Q's columns orthonormal, QᵀW has independent N(0, sd²) entries
-// again: where d is well above T only L and T+1 rows are drawn, the same law for
-// less work.
-func (s *sim) project(x, reduced tokens, cols int, sd float64) tokens {
+func (s *sim) project(x tokens, cols int, sd float64) tokens {
+	w := s.rng.normals(x.R.M.Cols, cols, sd)
 	if s.Fix == SigmaReparam {
-		w := s.rng.normals(x.R.M.Cols, cols, sd)
-		return x.mul(unitNorm(w))
+		w = unitNorm(w)
 	}
-	return reduced.mul(s.rng.normals(reduced.R.M.Cols, cols, sd))
-}
-
-// reduce returns tokens with the same Gram matrix and no more than T+1 columns,
-// where that saves work, else x itself.
-func reduce(x tokens) tokens {
-	n, d := x.R.M.Rows, x.R.M.Cols
-	if d < 2*(n+1) {
-		return x
-	}
-	tall := linalg.New(d, n+1) // columns: the rows of R, then c
-	for i := range n {
-		for j, v := range x.R.M.Row(i) {
-			tall.Data[j*tall.Stride+i] = v
-		}
-	}
-	for j, v := range x.C.M.Data[:d] {
-		tall.Data[j*tall.Stride+n] = v
-	}
-	l := linalg.R(tall).T() // [n+1, n+1]
-	return tokens{C: scaled{l.RowSlice(n, n+1).Clone(), x.C.E}, R: scaled{l.RowSlice(0, n).Clone(), x.R.E}}
+	return x.mul(w)
 }
 
 // unitNorm returns w/σ₁(w).
@@ -74,10 +52,10 @@ func largest(m linalg.Matrix) float64 {
 
 // attention draws the attention matrices of one layer, one for each head; layer
 // counts from 1. For KeyQuery they depend on the tokens x.
-func (s *sim) attention(x, reduced tokens, layer int) []*mixing {
+func (s *sim) attention(x tokens, layer int) []*mixing {
 	heads := make([]*mixing, s.Heads)
 	for h := range heads {
-		heads[h] = s.fixed(s.one(x, reduced), x, reduced, layer)
+		heads[h] = s.fixed(s.one(x), x, layer)
 	}
 	return heads
 }
@@ -92,7 +70,7 @@ func (s *sim) headDim() int {
 }
 
 // one draws one attention matrix before any fix of the matrix itself.
-func (s *sim) one(x, reduced tokens) *mixing {
+func (s *sim) one(x tokens) *mixing {
 	causalMask := s.Mask.Kind == head.MaskCausal
 	sigma := s.Sigma * math.Pow(float64(s.T), -s.LogitVar/2)
 	switch s.Attention {
@@ -111,7 +89,7 @@ func (s *sim) one(x, reduced tokens) *mixing {
 	}
 	width := s.headDim()
 	sd := map[Init]float64{Normal: 1, LeCun: 1 / math.Sqrt(float64(s.D)), Xavier: math.Sqrt(2 / float64(s.D+s.D/s.Heads))}[s.Init]
-	q, k := s.project(x, reduced, width, sd), s.project(x, reduced, width, sd)
+	q, k := s.queriesAndKeys(x, width, sd)
 	scale := 1 / math.Sqrt(float64(width))
 	a, b := q.C.ofT(k.R).times(scale), q.R.ofT(k.R).times(scale)
 	var shift []float64 // what a whole row of logits shares: only a sink sees it
@@ -119,6 +97,15 @@ func (s *sim) one(x, reduced tokens) *mixing {
 		shift = rowShifts(q, k, scale)
 	}
 	return s.fromLogits(a, b, shift)
+}
+
+// queriesAndKeys returns x·W_Q and x·W_K, or in thin coordinates two matrices whose
+// products with each other have the same law.
+func (s *sim) queriesAndKeys(x tokens, width int, sd float64) (q, k tokens) {
+	if w := x.R.M.Cols; s.thin && w < width {
+		return x.mul(s.rng.triangle(w, width, sd)), x.mul(s.rng.normals(w, w, sd))
+	}
+	return s.project(x, width, sd), s.project(x, width, sd)
 }
 
 // ofT returns s·tᵀ.

@@ -7,12 +7,12 @@ import "math"
 const secondGain = 8
 
 // fixed applies the fixes that change a finished attention matrix.
-func (s *sim) fixed(a *mixing, x, reduced tokens, layer int) *mixing {
+func (s *sim) fixed(a *mixing, x tokens, layer int) *mixing {
 	switch s.Fix {
 	case Center:
 		a.Const = 0 // A − 11ᵀ/T acts on centered tokens as A does
 	case Differential:
-		return difference(a, s.one(x, reduced), s.lambda(layer))
+		return difference(a, s.one(x), s.lambda(layer))
 	case SpectralNorm:
 		return a.times(1 / largest(a.dense()))
 	case SecondSoftmax:

@@ -43,17 +43,19 @@ func (s Size) Check(heads int) error {
 // products and one singular value decomposition of min(T, d) columns.
 func Forward(ctx context.Context, c Config, size Size, depth int, seed uint64, light bool) ([]Values, error) {
 	s := newSim(c, size, "forward", seed)
+	s.thin = light && s.canBeThin()
 	x := s.input()
-	reduced := reduce(x)
 	layers := make([]Values, 0, depth)
 	for l := 1; l <= depth; l++ {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		next, attention := s.layer(x, reduced, l)
+		next, attention := s.layer(x, l)
 		x = next.settled()
-		reduced = reduce(x)
-		v, err := observe(x, reduced, light)
+		if s.thin {
+			x = x.compressed()
+		}
+		v, err := observe(x, light)
 		if err != nil {
 			return nil, fmt.Errorf("%s, T=%d, layer %d: %w", c.Name(), size.T, l, err)
 		}
@@ -81,4 +83,3 @@ func meanEntropy(heads []*mixing, causalMask bool) float64 {
 
 // InitialStableRank is that of X_0·X_0ᵀ for isometric tokens.
 func InitialStableRank(size Size) float64 { return float64(min(size.T, size.Width())) }
-

@@ -39,7 +39,7 @@ func Gradient(ctx context.Context, c Config, size Size, depth, layer int, seed u
 	}
 	s := newSim(c, size, fmt.Sprintf("gradient/L=%d/l=%d", depth, layer), seed)
 	left := s.input()
-	right := scaled{M: unit(s.D)}
+	right := scaled{M: eye(s.D)}
 	sd := 1.0
 	if c.ValueVar == "1/d" {
 		sd = 1 / math.Sqrt(float64(s.D))
@@ -49,7 +49,7 @@ func Gradient(ctx context.Context, c Config, size Size, depth, layer int, seed u
 			return nil, err
 		}
 		if c.Attention != Identity {
-			left = s.fixed(s.one(left, left), left, left, l).apply(left)
+			left = s.fixed(s.one(left), left, l).apply(left)
 		}
 		w := s.rng.normals(s.D, s.D, sd)
 		switch {
@@ -88,7 +88,7 @@ func (t tokens) log2Norm() float64 {
 	return hi + math.Log1p(math.Exp2(2*(lo-hi)))/(2*math.Ln2)
 }
 
-func unit(n int) linalg.Matrix {
+func eye(n int) linalg.Matrix {
 	m := linalg.New(n, n)
 	for i := range n {
 		m.Set(i, i, 1)

@@ -62,7 +62,7 @@ func TestProductFormIsTheJacobian(t *testing.T) {
 		x := plain(s.input())
 		var as, ws []linalg.Matrix
 		for range depth {
-			as = append(as, s.one(tokens{}, tokens{}).dense())
+			as = append(as, s.one(tokens{}).dense())
 			ws = append(ws, s.rng.normals(T, T, 1))
 		}
 		forward := func() linalg.Matrix {

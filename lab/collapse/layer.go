@@ -11,6 +11,9 @@ const normEps = 1e-5
 
 // input draws the tokens that enter layer 1.
 func (s *sim) input() tokens {
+	if s.thin {
+		return s.thinInput()
+	}
 	switch s.Input {
 	case GaussianIn:
 		return newTokens(s.rng.normals(s.T, s.D, 1/math.Sqrt(float64(s.D))), 0)
@@ -28,26 +31,24 @@ func (s *sim) input() tokens {
 	return newTokens(q.Clone(), 0).times(math.Sqrt(float64(s.T) / float64(s.D)))
 }
 
-// layer returns the tokens after one layer, and the layer's attention matrices;
-// reduced is reduce(x).
-func (s *sim) layer(x, reduced tokens, number int) (tokens, []*mixing) {
+// layer returns the tokens after one layer, and the layer's attention matrices.
+func (s *sim) layer(x tokens, number int) (tokens, []*mixing) {
 	in := x
 	if s.Norm == PreNorm {
-		in = rowNorm(x, true)
-		reduced = reduce(in)
+		in = s.layerNorm(x)
 	}
-	branch, attention := s.branch(in, reduced, number)
+	branch, attention := s.branch(in, number)
 	if s.Skip == ScaledSkip {
 		branch = branch.times(1 / math.Sqrt(float64(s.D)))
 	}
 	if s.Skip != NoSkip {
-		branch = branch.plus(x)
+		branch = branch.plus(x.widened(branch.R.M.Cols))
 	}
 	if s.MLP {
 		branch = s.mlp(branch)
 	}
 	if s.Norm == PostNorm {
-		branch = rowNorm(branch, true)
+		branch = s.layerNorm(branch)
 	}
 	if s.Skip == PlainSkip && !s.MLP && !s.Undoubled { // the published code adds its missing MLP's input twice
 		branch.C.E++
@@ -57,29 +58,29 @@ func (s *sim) layer(x, reduced tokens, number int) (tokens, []*mixing) {
 }
 
 // branch returns Σ_h A_h·X·W_V,h·W_O,h.
-func (s *sim) branch(in, reduced tokens, number int) (tokens, []*mixing) {
-	attention := s.attention(in, reduced, number)
+func (s *sim) branch(in tokens, number int) (tokens, []*mixing) {
+	attention := s.attention(in, number)
 	sd := 1.0
 	if s.ValueVar == "1/d" {
 		sd = 1 / math.Sqrt(float64(s.D))
 	}
-	values := s.project(in, reduced, s.D, sd)
+	values := s.values(in, sd)
 	if s.Attention == Identity {
 		return values, nil
 	}
-	width := s.D / s.Heads
+	width := values.R.M.Cols / s.Heads
 	parts := make([]tokens, s.Heads)
 	for h, a := range attention {
 		parts[h] = a.apply(values.colSlice(h*width, (h+1)*width))
 		if s.Fix == Differential {
-			parts[h] = rowNorm(parts[h], false).times(1 - lambdaInit(number))
+			parts[h] = rowNorm(parts[h], width).times(1 - lambdaInit(number))
 		}
 	}
 	if s.Heads == 1 {
 		return parts[0], attention
 	}
 	out := join(parts)
-	return s.project(out, reduce(out), s.D, 1/math.Sqrt(float64(s.D))), attention
+	return s.project(out, s.D, 1/math.Sqrt(float64(s.D))), attention
 }
 
 // join puts heads side by side.
@@ -124,18 +125,34 @@ func (s *sim) mlp(x tokens) tokens {
 	return x.plus(newTokens(out, e))
 }
 
-// rowNorm divides each row by g_i = √(v_i + eps), v_i its variance with its mean
-// taken off first (LayerNorm), or its mean square (RMSNorm).
-//
-// With x_i = c + r_i the result is c/g₀ + [r_i − c·δ_i/(g₀(g_i + g₀))]/g_i, g₀ that of c
-// alone and δ_i = v_i − v₀ = (2c·r_i + ‖r_i‖²)/d: nothing cancels when r is small.
-func rowNorm(x tokens, subtractMean bool) tokens {
+// values returns in·W_V.
+func (s *sim) values(in tokens, sd float64) tokens {
+	if s.thin {
+		return s.thinValues(in, sd)
+	}
+	return s.project(in, s.D, sd)
+}
+
+// layerNorm is LayerNorm of each token.
+func (s *sim) layerNorm(x tokens) tokens {
 	x = tokens{C: x.C.clone(), R: x.R.clone()}
-	if subtractMean {
+	if s.thin { // the mean over channels is the first coordinate
+		dropFirst(x.C.M)
+		dropFirst(x.R.M)
+	} else {
 		subtractMeans(x.C.M)
 		subtractMeans(x.R.M)
 	}
-	d := float64(x.R.M.Cols)
+	return rowNorm(x, s.D)
+}
+
+// rowNorm divides each row by g_i = √(v_i + eps), v_i = ‖x_i‖²/width its mean square
+// (RMSNorm, and LayerNorm once means are off).
+//
+// With x_i = c + r_i the result is c/g₀ + [r_i − c·δ_i/(g₀(g_i + g₀))]/g_i, g₀ that of c
+// alone and δ_i = v_i − v₀ = (2c·r_i + ‖r_i‖²)/d: nothing cancels when r is small.
+func rowNorm(x tokens, width int) tokens {
+	d := float64(width)
 	// In the unit 2^e values are at most about 1; eps is in that unit's square.
 	e := x.top()
 	e = max(e, -400) // below, eps alone decides and needs no finer unit

@@ -29,15 +29,14 @@ const maxEigen = 1024
 // row_sum, entropy. Memory: one T×T array, and the simulation's own for KeyQuery.
 func Matrix(ctx context.Context, c Config, size Size, seed uint64, whole bool) (Values, []float64, error) {
 	s := newSim(c, size, "matrix", seed)
-	var x, reduced tokens
+	var x tokens
 	if s.Attention == KeyQuery {
 		x = s.input()
-		reduced = reduce(x)
 	}
 	if s.Attention == Identity {
 		return Values{"sigma1": 1, "sigma2": 1, "gap": 0, "lambda2": 1, "eigen_gap": 0, "attention_stable_rank": float64(size.T), "row_sum": 1, "entropy": 0}, nil, nil
 	}
-	a := s.fixed(s.one(x, reduced), x, reduced, 1)
+	a := s.fixed(s.one(x), x, 1)
 	v := Values{}
 	v.set("row_sum", rowSum(a))
 	causalMask := s.Mask.Kind == head.MaskCausal

@@ -86,8 +86,8 @@ func (s singular) log10Excess(p float64) float64 {
 func (s singular) stableRank(p float64) float64 { return 1 + math.Pow(10, s.log10Excess(p)) }
 
 // observe measures the tokens after one layer.
-func observe(x, reduced tokens, light bool) (Values, error) {
-	s, err := singularValues(reduced)
+func observe(x tokens, light bool) (Values, error) {
+	s, err := singularValues(x)
 	if err != nil {
 		return nil, err
 	}
@@ -98,7 +98,7 @@ func observe(x, reduced tokens, light bool) (Values, error) {
 		return v, nil
 	}
 	v.set("stable_rank_x", s.stableRank(2))
-	v.set("token_cosine", tokenCosine(reduced))
+	v.set("token_cosine", tokenCosine(x))
 	v.set("log10_residual", log10Residual(x))
 	if s.FirstExp > farBelow/2 {
 		v.set("log2_scale", math.Log2(s.First)+float64(s.FirstExp))

@@ -109,7 +109,7 @@ const tableRounding = 0.006
 
 // Compare sets published cells beside ours, found by configuration, T and layer at
 // gamma = 1; cells that we do not have are left out.
-func Compare(cells []Cell) []Difference {
+func Compare(cells []*Cell) []Difference {
 	type key struct {
 		name string
 		t, l int

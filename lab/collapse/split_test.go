@@ -60,7 +60,7 @@ func TestSplitOperationsArePlainOnes(t *testing.T) {
 			}
 		}
 		normed, _ := layerNorm(m)
-		near("LayerNorm", rowNorm(x, true), normed)
+		near("LayerNorm", (&sim{D: d}).layerNorm(x), normed)
 		a, b := normalized(s.normals(1, n, 2), 0), normalized(s.normals(n, n, math.Exp2(float64(rapid.IntRange(-30, 4).Draw(t, "size")))), 0)
 		logit := linalg.New(n, n)
 		for i := range n {
@@ -141,7 +141,7 @@ func compareTwin(t *testing.T, c Config) {
 	want, _ := twin.forward(m)
 	replay := newSim(c, size, "twin weights", 5)
 	for l := 1; l <= depth; l++ {
-		x, _ = replay.layer(x, x, l)
+		x, _ = replay.layer(x, l)
 	}
 	if d, tol := maxDiff(plain(x), want), 1e-9*maxAbs(want); !(d <= tol) {
 		t.Errorf("after %d layers off by %g, allowed %g", depth, d, tol)
@@ -201,13 +201,13 @@ func TestSingularValuesOfParts(t *testing.T) {
 	}
 }
 
-// Fewer random columns, the same Gram matrix.
-func TestReduceKeepsGram(t *testing.T) {
-	s := newStream("reduce", 3)
+// Compression keeps the Gram matrix and the mean over channels.
+func TestCompressedKeepsGram(t *testing.T) {
+	s := newStream("compress", 3)
 	x := randomTokens(s, 6, 40, 0, -2)
-	r := reduce(x)
-	if r.R.M.Cols != 7 {
-		t.Fatalf("%d columns, want 7", r.R.M.Cols)
+	r := x.compressed()
+	if r.R.M.Cols != 8 {
+		t.Fatalf("%d columns, want 8", r.R.M.Cols)
 	}
 	gram := func(x tokens) linalg.Matrix {
 		m := plain(x)
@@ -217,6 +217,39 @@ func TestReduceKeepsGram(t *testing.T) {
 	}
 	if d := maxDiff(gram(x), gram(r)); !(d <= 1e-12*maxAbs(gram(x))) {
 		t.Errorf("Gram matrices differ by %g", d)
+	}
+	if d := maxDiff(plain(x).ColSlice(0, 1), plain(r).ColSlice(0, 1)); d != 0 {
+		t.Errorf("first coordinates differ by %g", d)
+	}
+}
+
+// Thin coordinates have the law of the plain ones: mean stable ranks agree within four
+// standard errors, for every kind of layer.
+func TestThinHasTheSameLaw(t *testing.T) {
+	const seeds, depth = 60, 3
+	size := Size{8, 0.2}
+	for _, c := range []Config{{}, {Fix: Center}, {Attention: Identity}, {Attention: KeyQuery, Init: Normal}, {Attention: KeyQuery, Init: Normal, Fix: Center, Norm: PostNorm},
+		{Fix: Center, Skip: PlainSkip}, {Fix: Center, Skip: ScaledSkip, Norm: PostNorm}, {Attention: KeyQuery, Init: Normal, Fix: Center, Skip: PlainSkip, Norm: PreNorm}, {Input: Correlated}, {Input: GaussianIn, Fix: Center}} {
+		t.Run(c.Name(), func(t *testing.T) {
+			var by [2][depth][]float64
+			for i, light := range []bool{true, false} {
+				for seed := range uint64(seeds) {
+					all, err := Forward(background, c, size, depth, seed+1000*uint64(i), light)
+					if err != nil {
+						t.Fatal(err)
+					}
+					for l, v := range all {
+						by[i][l] = append(by[i][l], math.Log(v["stable_rank"]))
+					}
+				}
+			}
+			for l := range depth {
+				a, b := newStat(by[0][l]), newStat(by[1][l])
+				if se := math.Sqrt((a.SD*a.SD + b.SD*b.SD) / seeds); !(math.Abs(a.Mean-b.Mean) <= 4*se+1e-12) {
+					t.Errorf("layer %d: mean ln sr %g thin, %g plain, standard error %g", l+1, a.Mean, b.Mean, se)
+				}
+			}
+		})
 	}
 }
 

@@ -206,7 +206,7 @@ func TestDifferentialKeepsTheOutlier(t *testing.T) {
 	const T = 200
 	for _, lambda := range []float64{0.2, 0.5, 1} {
 		s := newSim(Config{}, Size{T, 1}, "differential", 1)
-		m := difference(s.one(tokens{}, tokens{}), s.one(tokens{}, tokens{}), lambda).dense()
+		m := difference(s.one(tokens{}), s.one(tokens{}), lambda).dense()
 		edge := 2 * math.Sqrt(1+lambda*lambda) / math.Sqrt(T)
 		within(t, "σ₁", largest(m), max(1-lambda, edge), 0.03)
 	}
