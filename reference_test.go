@@ -12,7 +12,7 @@ import (
 	"github.com/eigenhead/eigenhead/measure"
 )
 
-// reference is a fixture of tools/references/make.py: PyTorch's forward pass in
+// reference is a fixture of tools/references/make.py: a NumPy forward pass in
 // float64 and every measure computed densely by NumPy, written from the
 // definitions and not from this code. Float32 holds, for each measure, how much
 // PyTorch's own float32 forward pass moves it.

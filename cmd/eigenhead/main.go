@@ -29,6 +29,7 @@ const (
 type commands struct {
 	Scan     scanCmd     `cmd:"" help:"Run a text through a model, or read a capture, and report every head."`
 	Head     headCmd     `cmd:"" help:"Show the channels of one head over the tokens."`
+	Compare  compareCmd  `cmd:"" help:"Say what differs between two checkpoints or reports, head by head."`
 	Verify   verifyCmd   `cmd:"" help:"Compare a model's numbers with a reference, layer by layer."`
 	Explain  explainCmd  `cmd:"" help:"Say what a measure or a finding is, and where it comes from."`
 	Tokenize tokenizeCmd `cmd:"" help:"Turn a text into token ids as the model's own tokenizer does."`
