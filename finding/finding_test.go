@@ -95,7 +95,8 @@ func TestLoad(t *testing.T) {
 	for _, c := range []struct{ name, text, want string }{
 		{"unknown key", "[max-logit]\nwarm = 50\n", `key "max-logit.warm": unknown, want the name of a threshold, nearest "max-logit.warn"`},
 		{"unknown table", "[max_logit]\nwarn = 50\n", `nearest "max-logit.warn"`},
-		{"wrong type", "[max-logit]\nwarn = \"high\"\n", "mine.toml: line 2"},
+		{"wrong type", "[max-logit]\nwarn = \"high\"\n", `mine.toml: line 2, column 8: key "max-logit.warn": a TOML string, want a number`},
+		{"list", "[max-logit]\nwarn = [1]\n", "a TOML array, want a number"},
 		{"broken", "[max-logit\n", "mine.toml: line 1"},
 		{"not finite", "[max-logit]\nwarn = inf\n", `key "max-logit.warn": +Inf, want a finite number`},
 		{"nan", "[sink-head]\nmass = nan\n", `key "sink-head.mass": NaN`},

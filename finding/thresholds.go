@@ -103,6 +103,10 @@ func decode(name string, data []byte, t *Thresholds) error {
 			Hint: "`eigenhead rules` prints all of them"}
 	case errors.As(err, &broken):
 		row, col := broken.Position()
+		if kind, ok := wrongType(broken.Error()); ok {
+			return &xerr.Format{File: name, What: at(row, col) + ": key " + quote(strings.Join(broken.Key(), ".")),
+				Found: kind, Want: "a number"}
+		}
 		return &xerr.Format{File: name, What: at(row, col), Found: strings.TrimPrefix(broken.Error(), "toml: "),
 			Want: "TOML such as that of `eigenhead rules`"}
 	case err != nil:
@@ -114,6 +118,14 @@ func decode(name string, data []byte, t *Thresholds) error {
 		}
 	}
 	return nil
+}
+
+// wrongType is the kind of value in the decoder's complaint about a value that is
+// no number; the complaint itself names our Go types.
+func wrongType(complaint string) (kind string, ok bool) {
+	complaint, ok = strings.CutPrefix(strings.TrimPrefix(complaint, "toml: "), "cannot decode TOML ")
+	kind, _, _ = strings.Cut(complaint, " into ")
+	return "a TOML " + kind, ok
 }
 
 // key is one threshold: its dotted name and the way to its number.
