@@ -72,14 +72,29 @@ func (w Weight) Load(dst linalg.Matrix32) error {
 
 // place moves stored rows to where they belong in dst.
 func (w Weight) place(dst, block linalg.Matrix32, from int) {
+	if w.transposed {
+		w.transpose(dst, block, from)
+		return
+	}
 	for i := range block.Rows {
-		row := block.Row(i)
-		if !w.transposed {
-			copy(dst.Row(w.order(from+i)), row)
-			continue
-		}
+		copy(dst.Row(w.order(from+i)), block.Row(i))
+	}
+}
+
+// transpose moves stored rows to columns of dst, a few rows at a time, so that
+// the rows read stay in the cache.
+func (w Weight) transpose(dst, block linalg.Matrix32, from int) {
+	const side = 8
+	step := max(1, w.step)
+	for i := 0; i < block.Rows; i += side {
+		rows := min(block.Rows-i, side)
 		for o := range w.Out {
-			dst.Data[o*dst.Stride+from+i] = row[w.first+o*max(1, w.step)]
+			line := dst.Data[o*dst.Stride+from+i:][:rows]
+			at := i*block.Stride + w.first + o*step
+			for r := range line {
+				line[r] = block.Data[at]
+				at += block.Stride
+			}
 		}
 	}
 }

@@ -82,13 +82,13 @@ func (p *pass) attendBlock(h, from, to int, s *scoring, buf *buffer) {
 func (s *scoring) softmax(z []float32, h, at int) {
 	linalg.Scale32(s.scale, z)
 	if s.softcap > 0 {
-		for i, v := range z {
-			z[i] = s.softcap * float32(math.Tanh(float64(v/s.softcap)))
-		}
+		softcap(z, s.softcap)
 	}
 	if s.slopes != nil {
+		slope, distance := float32(s.slopes[h]), float32(at) // whole numbers: exact
 		for i := range z {
-			z[i] -= float32(s.slopes[h] * float64(at-i))
+			z[i] -= slope * distance
+			distance--
 		}
 	}
 	top := linalg.Max32(z)

@@ -73,12 +73,7 @@ func (p *pass) cap(z linalg.Matrix32) {
 	if limit == 0 {
 		return
 	}
-	rows(z.Rows, func(i int) {
-		row := z.Row(i)
-		for j, v := range row {
-			row[j] = float32(limit * math.Tanh(float64(v)/limit))
-		}
-	})
+	rows(z.Rows, func(i int) { softcap(z.Row(i), float32(limit)) })
 }
 
 // collect takes what is needed out of a tile of logits whose first row and
