@@ -185,7 +185,7 @@ func MeasureDistances(ctx context.Context, s *Settings, samples *Samples, dimens
 	}
 	jobs := make([]job, len(dimensions)*starts)
 	fine := *s
-	fine.Samples = max(s.withDefaults().Samples, distanceSamples)
+	fine.Samples = distanceSamples * s.withDefaults().Samples
 	exact := fine.NewSamples()
 	flows := make([]*Trajectory, starts)
 	drawn := make([]State, starts)
@@ -228,7 +228,7 @@ func MeasureDistances(ctx context.Context, s *Settings, samples *Samples, dimens
 
 const (
 	startDimension  = 25
-	distanceSamples = 1 << 16 // the dynamics' own sampling error must be below SGD's fluctuations
+	distanceSamples = 4 // times as many: the dynamics' own sampling error must be below SGD's fluctuations
 )
 
 // apartFrom sums squared differences over the times that both runs recorded; SGD
