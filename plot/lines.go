@@ -18,7 +18,7 @@ type Lines struct {
 
 // Curve is one series.
 type Curve struct {
-	Name   string
+	Name   string    // for the legend; "": not in it
 	X      []float64 // nil: 0, 1, 2, …
 	Y      []float64 // NaN breaks the line
 	Dashed bool
@@ -26,35 +26,68 @@ type Curve struct {
 	Color  int  // place in Series, for a curve that takes its color from another panel; 0: its own place
 }
 
-func (l *Lines) height(float64) float64 {
+func (l *Lines) height(width float64) float64 {
 	h := l.Height
 	if h == 0 {
 		h = 170
 	}
-	return topRoom + l.legendHeight() + h + bottomRoom
+	return topRoom + l.legendHeight(width) + h + bottomRoom
 }
 
-func (l *Lines) legendHeight() float64 {
-	if len(l.Series) < 2 {
+// legendRow is the height of a further row of the legend.
+const legendRow = 16
+
+func (l *Lines) legendHeight(width float64) float64 {
+	entries := l.legend(width)
+	if len(entries) == 0 {
 		return 0
 	}
-	return 18
+	return 18 + entries[len(entries)-1].y
+}
+
+// entry is one name of the legend; x and y count from its upper left corner.
+type entry struct {
+	curve int
+	x, y  float64
+}
+
+// legend places the named curves in rows that fit the plot area; one curve alone needs
+// no legend.
+func (l *Lines) legend(width float64) []entry {
+	if len(l.Series) < 2 {
+		return nil
+	}
+	var entries []entry
+	x, y := 0.0, 0.0
+	for i, c := range l.Series {
+		if c.Name == "" {
+			continue
+		}
+		size := 25 + textWidth(c.Name, textSize)
+		if x > 0 && x+size > width-leftRoom-8 {
+			x, y = 0, y+legendRow
+		}
+		entries = append(entries, entry{i, x, y})
+		x += size + 18
+	}
+	return entries
 }
 
 func (l *Lines) draw(s *scene, b box) {
 	s.add(text{x: b.x, y: b.y + headSize, s: l.Title, size: headSize, color: ink, bold: true})
-	top := topRoom + l.legendHeight()
+	top := topRoom + l.legendHeight(b.w)
 	area := box{b.x + leftRoom, b.y + top, b.w - leftRoom - 8, b.h - top - bottomRoom}
 	xs, ys := l.axes()
 	drawAxes(s, b, area, xs, ys, l.X, l.Y)
-	x := area.x
+	names := l.legend(b.w)
 	for i, c := range l.Series {
 		col := Series[(i+c.Color)%len(Series)]
 		l.curve(s, area, c, col, xs, ys)
-		if len(l.Series) > 1 {
-			s.add(path{points: [][2]float64{{x, b.y + topRoom + 3}, {x + 20, b.y + topRoom + 3}}, color: col, width: 2, dashed: c.Dashed})
-			s.add(text{x: x + 25, y: b.y + topRoom + 7, s: c.Name, size: textSize, color: ink})
-			x += 25 + textWidth(c.Name, textSize) + 18
+		if len(names) > 0 && names[0].curve == i {
+			x, y := area.x+names[0].x, b.y+topRoom+names[0].y
+			s.add(path{points: [][2]float64{{x, y + 3}, {x + 20, y + 3}}, color: col, width: 2, dashed: c.Dashed})
+			s.add(text{x: x + 25, y: y + 7, s: c.Name, size: textSize, color: ink})
+			names = names[1:]
 		}
 	}
 }
