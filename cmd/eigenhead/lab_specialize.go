@@ -281,6 +281,9 @@ func (c *labSpecializeCmd) openOutputs() (*specializeOutputs, error) {
 	if o.jsonToOut && o.csvToOut {
 		return nil, &xerr.Usage{Flag: "--json - --csv -", Found: "two results for standard output", Want: "one"}
 	}
+	if err := checkClash([]string{c.JSON, c.CSV, c.HTML, c.SVG, c.PNG}, c.Model, c.Text); err != nil {
+		return nil, err
+	}
 	html := c.HTML
 	if c.HTML+c.JSON+c.CSV+c.SVG+c.PNG == "" {
 		if dir, ok := defaultReports(); ok && os.MkdirAll(dir, 0o755) == nil {

@@ -128,7 +128,7 @@ func (s *Study) fill(ctx context.Context, r *Report) error {
 		}
 	}
 	if s.Floors {
-		f, err := Floors(ctx, s.Models[0].Tokens, 4096, base.Seed)
+		f, err := Floors(ctx, s.Models[0].Tokens, min(4096, samples.N), base.Seed)
 		if err != nil {
 			return err
 		}
