@@ -52,7 +52,7 @@ func finishGPTOSS(m *Model, s *settings) {
 	finishRMS(m, s)
 	m.Activation = ClampedSwiGLU
 	m.plan.qkvBias.has, m.plan.outBias.has, m.plan.mlpBias.has, m.plan.routerBias.has = true, true, true, true
-	m.plan.normalize = true
+	m.plan.normalize = true // softmax over the chosen
 }
 
 // gptossMetadata reads the keys of a GGUF. YaRN's ramp is not rounded in this

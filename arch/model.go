@@ -140,6 +140,8 @@ type plan struct {
 	normalize              bool                // Experts.Normalize
 	dense                  func(l int) bool    // layers without experts; nil: none
 	types                  int                 // token types that there are embeddings of
+	original               int                 // context before the extension by LongRoPE, if there is one (GGUF)
+	longAttention          float64             // factor of that extension on q and k
 	denseFFN               int                 // hidden width of the MLP of those layers
 }
 

@@ -54,7 +54,20 @@ func (n naming) withExperts() naming {
 func expertMetadata(m *Model, s *settings) {
 	m.plan.experts = s.count("expert_count", maxExperts)
 	m.plan.active = s.count("expert_used_count", maxExperts)
-	m.plan.normalize = true // llama.cpp has no key for it
+	m.plan.normalize = s.flagOr("expert_weights_norm", true, "llama.cpp")
+	const softmax, softmaxOfChosen = 1, 3
+	if s.has("expert_gating_func") {
+		switch s.count("expert_gating_func", 1<<8) {
+		case softmax:
+		case softmaxOfChosen:
+			m.plan.normalize = true // it is the same
+		default:
+			s.refuse("expert_gating_func", "1 or 3, softmax", "routers with other functions are not supported")
+		}
+	}
+	if s.has("expert_weights_scale") {
+		s.repeats("expert_weights_scale", 1, "this family")
+	}
 	if s.has("expert_feed_forward_length") {
 		m.plan.denseFFN, m.FFN = m.FFN, s.count("expert_feed_forward_length", maxWidth)
 	}

@@ -49,16 +49,24 @@ func everywhere(m *Model, window int) []head.Mask {
 	return masks
 }
 
-// phi3Metadata reads the keys of a GGUF.
+// phi3Metadata reads the keys of a GGUF. That it is LongRoPE is told by the tensors
+// of its divisors: converters write no type.
 func phi3Metadata(m *Model, s *settings) {
 	rmsMetadata(m, s)
-	if m.Rope != nil && m.Rope.Long != nil && !s.has("rope.scaling.attn_factor") && s.err == nil { // an older converter
-		m.Rope.Attention = longAttention(float64(m.Context)/float64(m.Rope.Long.Original), float64(m.Rope.Long.Original))
-	}
 	if s.has("attention.sliding_window") && !off(s.values["attention.sliding_window"]) {
 		m.plan.masks = everywhere(m, s.count("attention.sliding_window", maxContext))
 	}
 	s.asked["attention.sliding_window"] = true
+	m.plan.original = m.Context
+	if s.has("rope.scaling.original_context_length") {
+		m.plan.original = s.count("rope.scaling.original_context_length", maxContext)
+	}
+	if s.err == nil {
+		m.plan.longAttention = longAttention(float64(m.Context)/float64(m.plan.original), float64(m.plan.original))
+	}
+	if s.has("rope.scaling.attn_factor") {
+		m.plan.longAttention = s.positive("rope.scaling.attn_factor")
+	}
 	finishRMS(m, s)
 }
 
@@ -68,6 +76,9 @@ func phi3Names(m *Model, f *finder) naming {
 	if m.GGUF {
 		n := ggufNames().gated("ffn_up")
 		n.ropeLong, n.ropeShort = "rope_factors_long", "rope_factors_short"
+		if f.has(n.ropeLong + ".weight") {
+			m.Rope.Long, m.Rope.Attention = &Long{Original: m.plan.original}, m.plan.longAttention
+		}
 		return n.fusedIfThere(f)
 	}
 	return llamaNames().fused("self_attn.qkv_proj").gated("mlp.gate_up_proj")

@@ -36,13 +36,25 @@ func Dir(t testing.TB, elem ...string) string {
 // folder, and skips the test where it is absent.
 func SmolLM2(t testing.TB) string {
 	t.Helper()
+	return cached(t, "SmolLM2-135M-Instruct.Q4_1.gguf", "scripts/fetch-smollm2")
+}
+
+// MiniLM returns the folder of the real encoder that CI fetches into the cache
+// folder, and skips the test where it is absent.
+func MiniLM(t testing.TB) string {
+	t.Helper()
+	return cached(t, "all-MiniLM-L6-v2", "scripts/fetch-minilm")
+}
+
+func cached(t testing.TB, name, script string) string {
+	t.Helper()
 	cache, err := os.UserCacheDir()
 	if err != nil {
-		t.Skip("no cache folder: SmolLM2 is absent")
+		t.Skipf("no cache folder: %s is absent", name)
 	}
-	path := filepath.Join(cache, "eigenhead", "models", "SmolLM2-135M-Instruct.Q4_1.gguf")
+	path := filepath.Join(cache, "eigenhead", "models", name)
 	if _, err := os.Stat(path); err != nil {
-		t.Skip("SmolLM2 is absent: scripts/fetch-smollm2 gets it")
+		t.Skipf("%s is absent: %s gets it", name, script)
 	}
 	return path
 }

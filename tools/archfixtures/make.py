@@ -72,7 +72,6 @@ def repack(out, packed):
 
 
 def make(name, config, out):
-    torch.manual_seed(sum(map(ord, name)))
     # Falcon's eager attention adds ALiBi twice: in its mask, and by itself
     config._attn_implementation = "sdpa" if getattr(config, "alibi", False) else "eager"
     config.dtype = torch.float32
@@ -81,6 +80,7 @@ def make(name, config, out):
         kind = AutoModel if encoder else AutoModelForImageTextToText if config.model_type == "gemma3" else AutoModelForCausalLM
         model = kind.from_config(config).eval()
     model.tie_weights()
+    torch.manual_seed(sum(map(ord, name)))  # here: building a model may draw numbers
     randomize(model, config)
 
     packed = pack(model) if name.endswith("mxfp4") else {}

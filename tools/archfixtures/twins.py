@@ -84,7 +84,8 @@ def rms(t):
         t.w.add_rope_scaling_orig_ctx_len(scaling["original_max_position_embeddings"])
     if kind == "longrope":
         original, factor = c.original_max_position_embeddings, c.max_position_embeddings / c.original_max_position_embeddings
-        t.w.add_rope_scaling_type(gguf.RopeScalingType.LONGROPE)
+        if original < 32:  # converters write no type; one that says it is read too
+            t.w.add_rope_scaling_type(gguf.RopeScalingType.LONGROPE)
         t.w.add_rope_scaling_orig_ctx_len(original)
         t.w.add_rope_scaling_attn_factors((1 + math.log(factor) / math.log(original)) ** 0.5)
         t.tensor("rope_factors_long.weight", torch.tensor(scaling["long_factor"]))
