@@ -104,7 +104,7 @@ func (c *cell) at(name string, s float64) (moment, error) {
 	if top := c.Nodes[len(c.Nodes)-1]; s > top {
 		return moment{}, omit("logit standard deviation %.3g is beyond %g, the largest that nulls are known for", s, top)
 	}
-	return alongS(c.Nodes, m, s), nil
+	return alongS(name, c.Nodes, m, s), nil
 }
 
 // cell returns the cell of this key, made by f when first asked for.

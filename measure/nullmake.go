@@ -175,14 +175,14 @@ func (m Midpoint) Excess() float64 {
 }
 
 // CheckNullTable simulates heads halfway between the nodes of the embedded table,
-// in T, d and s at once (geometric means of T and d), up to maxT tokens, and hands
-// every comparison to visit. It is what tools/nulltable -check runs.
+// in T, d and s at once (geometric means of T and d), from minT to maxT tokens, and
+// hands every comparison to visit. It is what tools/nulltable -check runs.
 // Errors: ctx's.
-func CheckNullTable(ctx context.Context, maxT int, draws func(T int) int, visit func(Midpoint)) error {
+func CheckNullTable(ctx context.Context, minT, maxT int, draws func(T int) int, visit func(Midpoint)) error {
 	t := loadTable()
 	for _, T := range midpoints(t.T) {
 		for _, d := range midpoints(t.Dim) {
-			if T > maxT {
+			if T < minT || T > maxT {
 				continue
 			}
 			if err := checkFactors(ctx, T, d, factorDraws(T, draws(T)), visit); err != nil {

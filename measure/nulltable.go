@@ -234,25 +234,33 @@ func blend(weights, values []float64) float64 {
 	return min(max(sum, low), high)
 }
 
-// alongS interpolates between nodes of s, means and spreads each in the coordinate
-// that suits them.
-func alongS(nodes []float64, m []moment, s float64) moment {
-	if nodes[0] == 0 && s < nodes[1] {
-		return towardsUniform(nodes, m, s)
-	}
+// alongS interpolates a measure between nodes of s, mean and spread each in the
+// coordinate that suits it.
+func alongS(name string, nodes []float64, m []moment, s float64) moment {
 	means, sds := make([]float64, len(m)), make([]float64, len(m))
 	for i, v := range m {
 		means[i], sds[i] = v.Mean, v.SD
 	}
-	return moment{Mean: curve(nodes, means, s), SD: max(0, curve(nodes, sds, s))}
+	// A spread is of the order of its measure's own departure from uniform.
+	quadratic := sds[0] == 0 && sds[1] > 0 && math.Log2(sds[2]/sds[1]) > 1.5*math.Log2(nodes[2]/nodes[1])
+	return moment{Mean: curve(nodes, means, s, !linearInS[name]), SD: max(0, curve(nodes, sds, s, quadratic))}
 }
 
-// curve interpolates one sequence of values over s. What vanishes with s follows a
-// power of it, and log s makes that a line; what does not is even or smooth in s,
-// and ln(1 + s) spreads the nodes evenly.
-func curve(nodes, values []float64, s float64) float64 {
+// linearInS are the measures that depart from uniform attention, s = 0, in the
+// first order: roots, and the largest of something. The others do in the second.
+var linearInS = map[string]bool{"attention.sink_max": true, "attention.eigen_gap": true,
+	"attention.uniform_distance": true, "attention.sigma2": true, "attention.gap": true}
+
+// curve interpolates one sequence of values over s. Near s = 0 it is departure's
+// form; beyond, where the value vanishes with s, log s makes a power law a line, and
+// ln(1 + s) spreads the nodes of the others evenly.
+func curve(nodes, values []float64, s float64, quadratic bool) float64 {
+	vanishing := nodes[0] == 0 && math.Abs(values[0]) <= 1e-9*math.Abs(values[1])
+	if nodes[0] == 0 && (s < nodes[1] || vanishing && s < nodes[2]) {
+		return departure(nodes, values, s, quadratic)
+	}
 	coordinate := math.Log1p
-	if nodes[0] == 0 && math.Abs(values[0]) <= 1e-9*math.Abs(values[1]) {
+	if vanishing {
 		nodes, values, coordinate = nodes[1:], values[1:], math.Log
 	}
 	x := make([]float64, len(nodes))
@@ -266,27 +274,30 @@ func curve(nodes, values []float64, s float64) float64 {
 	return blend(weights, near)
 }
 
-// towardsUniform serves s below the first node that is not zero. Attention there
-// departs from uniform, s = 0, in a power of s times an even function, so that
+// departure serves small s, where a value leaves that of s = 0 as
 //
-//	value(s) − value(0) = s^p·(a + b·s²),  p = 1 or 2
+//	value(s) − value(0) = s·(a + b·s + c·s²)   or   s²·(a + b·s² + c·s⁴)
 //
-// with a and b from the first two nodes: departures vanish at the right pace, and
-// with them the spread.
-func towardsUniform(nodes []float64, m []moment, s float64) moment {
-	near := func(at1, at2 float64) float64 {
-		p := 1.0
-		if at1*at2 > 0 && math.Log2(at2/at1)/math.Log2(nodes[2]/nodes[1]) > 1.5 {
-			p = 2
+// with a, b and c from the first three nodes beyond 0: it vanishes at the right
+// pace, and with it the spread.
+func departure(nodes, values []float64, s float64, quadratic bool) float64 {
+	x := func(s float64) float64 {
+		if quadratic {
+			return s * s
 		}
-		g1, g2 := at1/math.Pow(nodes[1], p), at2/math.Pow(nodes[2], p)
-		b := (g2 - g1) / (nodes[2]*nodes[2] - nodes[1]*nodes[1])
-		return math.Pow(s, p) * (g1 + b*(s*s-nodes[1]*nodes[1]))
+		return s
 	}
-	return moment{
-		Mean: m[0].Mean + near(m[1].Mean-m[0].Mean, m[2].Mean-m[0].Mean),
-		SD:   max(0, near(m[1].SD, m[2].SD)),
+	sum := 0.0
+	for a := 1; a <= 3; a++ {
+		w := (values[a] - values[0]) / x(nodes[a])
+		for b := 1; b <= 3; b++ {
+			if b != a {
+				w *= (x(s) - x(nodes[b])) / (x(nodes[a]) - x(nodes[b]))
+			}
+		}
+		sum += w
 	}
+	return values[0] + x(s)*sum
 }
 
 // masksOf are the masks that the table holds.

@@ -24,6 +24,7 @@ func main() {
 	out := flag.String("o", "", "file to write")
 	check := flag.Bool("check", false, "compare the embedded table with simulations halfway between its nodes")
 	maxT := flag.Int("max", 2048, "longest sequence to make or check")
+	minT := flag.Int("min", 0, "shortest sequence to check")
 	draws := flag.Int("draws", 0, "heads drawn per node; 0: fewer for long sequences")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
@@ -31,7 +32,7 @@ func main() {
 	var err error
 	switch {
 	case *check:
-		err = checkTable(ctx, *maxT, *draws)
+		err = checkTable(ctx, *minT, *maxT, *draws)
 	case *out != "":
 		err = makeTable(ctx, *out, *maxT, *draws)
 	default:
@@ -64,7 +65,7 @@ func makeTable(ctx context.Context, out string, maxT, draws int) error {
 
 // checkTable prints the worst midpoint of every measure and fails if any breaks
 // the promise.
-func checkTable(ctx context.Context, maxT, draws int) error {
+func checkTable(ctx context.Context, minT, maxT, draws int) error {
 	worst := make(map[string]measure.Midpoint)
 	n, broken := 0, 0
 	number := func(T int) int {
@@ -73,7 +74,7 @@ func checkTable(ctx context.Context, maxT, draws int) error {
 		}
 		return max(8, 8192/T)
 	}
-	err := measure.CheckNullTable(ctx, maxT, number, func(m measure.Midpoint) {
+	err := measure.CheckNullTable(ctx, minT, maxT, number, func(m measure.Midpoint) {
 		n++
 		if m.Excess() > 1 {
 			broken++
