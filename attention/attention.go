@@ -25,10 +25,15 @@ type Options struct {
 // DefaultMemory holds a causal head of about 4000 tokens.
 const DefaultMemory = 64 << 20
 
-// blockRows is the number of rows computed together. Fixed, so that bits do not
-// depend on the machine: large enough for the product kernel to be efficient,
-// small enough that a block of a long context stays in the cache.
-const blockRows = 64
+// blockRows is the number of rows computed together, longRows that of contexts
+// beyond longT. They depend on T alone, so that bits do not depend on the machine:
+// large enough for the product kernel to be efficient (multiples of its rows),
+// small enough that a block of a long context takes tens of megabytes.
+const (
+	blockRows = 84
+	longRows  = 28
+	longT     = 48 << 10
+)
 
 // NonFiniteError locates the first NaN or infinity of a head's queries or keys.
 type NonFiniteError struct {

@@ -45,14 +45,8 @@ func New(ctx context.Context, p head.Pair, opts *Options) (*Operator, error) {
 	a.stats.ColumnRows = columnRows(p.Mask, t.T)
 	a.stats.LogitError = t.logitError()
 	before := earlier(o.Tokens)
-	for b := range t.count() {
-		if err := ctx.Err(); err != nil {
-			return nil, err
-		}
-		m, s := t.scores(b, a.blocks[b])
-		for i := s.from; i < s.to; i++ {
-			a.first(m, s, i, before)
-		}
+	if err := a.pass(ctx, before); err != nil {
+		return nil, err
 	}
 	t.distance = nil
 	return a, nil
@@ -63,33 +57,6 @@ func (a *Operator) Stats() *RowStats { return a.stats }
 
 // Dims returns T, T.
 func (a *Operator) Dims() (rows, cols int) { return a.T, a.T }
-
-// first turns row i of a block of scores into row i of A and counts it.
-func (a *Operator) first(m linalg.Matrix, s span, i int, before []int) {
-	lo, hi := a.p.Mask.Visible(i, a.T)
-	z := a.visible(m, s, i)
-	top := linalg.Max(z)
-	a.stats.MaxLogit[i] = top
-	if a.bends() {
-		raw := a.row[:len(z)]
-		copy(raw, z)
-		a.stats.addLogits(raw, top, a.ones)
-		a.soften(z, i, lo)
-		top = linalg.Max(z)
-	}
-	sums := linalg.Softmax(z, a.distances(i, lo, hi), top) // z is e^(z−top) from here
-	if !a.bends() {
-		a.stats.countLogits(sums.T, sums.TT, len(z))
-	}
-	a.shift[i] = top
-	a.factor[i] = a.stats.row(a.p.Sink, i, lo, top, z, sums)
-	if before != nil {
-		a.stats.induction(i, lo, hi, before, z, a.factor[i])
-	}
-	linalg.ScaleInto(a.factor[i], z[:i-lo], a.stats.ColumnMass[lo:i])
-	linalg.Scale(a.factor[i], z[i-lo:])
-	a.hide(m, s, i)
-}
 
 // block returns block b of A, kept or computed anew with the same bits.
 func (a *Operator) block(b int) (linalg.Matrix, span) {

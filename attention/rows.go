@@ -61,7 +61,7 @@ func (s *RowStats) LogitStd() (float64, error) {
 // Rows makes the one pass and keeps nothing of A. It panics if Q and K differ in
 // shape, T = 0, or there are ids but not T of them.
 // Errors: *NonFiniteError, *RangeError, ctx's. Cost: O(T²·d/2) time under a causal
-// mask, O(64·T) memory.
+// mask, O(100·T) memory.
 func Rows(ctx context.Context, p head.Pair, opts *Options) (*RowStats, error) {
 	o := Options{Memory: -1}
 	if opts != nil {

@@ -6,6 +6,8 @@ import (
 	"math"
 	"math/big"
 	"math/rand/v2"
+	"reflect"
+	"runtime"
 	"slices"
 	"testing"
 
@@ -278,4 +280,31 @@ func TestNullMeans(t *testing.T) {
 	near(t, "sink", 0, sink, (harmonic-1)/(T-1), .003)
 	near(t, "diagonal", 0, diagonal, harmonic/T, .003)
 	near(t, "distance", 0, distance, (T-1)/4., .3)
+}
+
+// Heads of several strips: the sums and columns of the strips together are those of
+// a pass in one piece, and no number of cores changes a bit.
+func TestStripsAddUp(t *testing.T) {
+	T := stripBlocks*blockRows*2 + 300
+	p := gaussianPair(5, T, 4, head.Mask{Kind: head.MaskWindow, Window: 2500})
+	was := runtime.GOMAXPROCS(1)
+	one, err := Rows(background, p, nil)
+	runtime.GOMAXPROCS(3)
+	many, err2 := Rows(background, p, nil)
+	runtime.GOMAXPROCS(was)
+	if err != nil || err2 != nil {
+		t.Fatal(err, err2)
+	}
+	if !reflect.DeepEqual(one, many) {
+		t.Error("one core and three differ")
+	}
+	mass, squares := 0.0, 0.0
+	for i := range T {
+		mass += one.ColumnMass[i] + one.Diagonal[i]
+		squares += one.Collision[i]
+	}
+	// Every row has mass 1, in the columns before it and its own.
+	if !(math.Abs(mass-float64(T)) <= 1e-10*float64(T)) || !(math.Abs(squares-one.FrobeniusSquared) <= 1e-12*squares) {
+		t.Errorf("mass %g, want %d; squares %g, want %g", mass, T, one.FrobeniusSquared, squares)
+	}
 }

@@ -13,6 +13,7 @@ import (
 type tiles struct {
 	p        head.Pair
 	q        linalg.Matrix // scale·Q
+	keys     linalg.Packed // Kᵀ [d, T]
 	T        int
 	size     float64       // bound on every |score|
 	ones     []float64     // T ones
@@ -38,18 +39,29 @@ func newTiles(p head.Pair) (*tiles, error) {
 	for i := range t.ones {
 		t.ones[i] = 1
 	}
+	if p.Dim() > 0 {
+		t.keys = linalg.PackT(p.K)
+	}
 	return t, nil
 }
 
-// count is the number of blocks.
-func (t *tiles) count() int { return (t.T + blockRows - 1) / blockRows }
+// height is the number of rows of a block, count the number of blocks.
+func (t *tiles) height() int {
+	if t.T > longT {
+		return longRows
+	}
+	return blockRows
+}
+
+func (t *tiles) count() int { return (t.T + t.height() - 1) / t.height() }
 
 func (t *tiles) span(b int) span {
-	from := b * blockRows
-	to := min(from+blockRows, t.T)
+	from := b * t.height()
+	to := min(from+t.height(), t.T)
 	lo, _ := t.p.Mask.Visible(from, t.T)
 	_, hi := t.p.Mask.Visible(to-1, t.T)
-	return span{from: from, to: to, lo: lo, hi: hi}
+	// Whole vectors of columns, from where a product may begin; what that adds is hidden.
+	return span{from: from, to: to, lo: lo / linalg.PackedStep * linalg.PackedStep, hi: min(t.T, (hi+7)&^7)}
 }
 
 // bytes is the memory that block b takes when kept.
@@ -62,18 +74,22 @@ func (t *tiles) scores(b int, m linalg.Matrix) (linalg.Matrix, span) {
 	rows, cols := s.to-s.from, s.hi-s.lo
 	if m.Rows == 0 {
 		if len(t.buffer) < rows*cols {
-			t.buffer = make([]float64, min(t.T, blockRows)*min(t.T, t.widest()))
+			t.buffer = make([]float64, min(t.T, t.height())*min(t.T, t.widest()))
 		}
 		m = linalg.Matrix{Rows: rows, Cols: cols, Stride: cols, Data: t.buffer[:rows*cols]}
 	}
-	linalg.MulTB(m, t.q.RowSlice(s.from, s.to), t.p.K.RowSlice(s.lo, s.hi)) // [rows, d]·[cols, d]ᵀ
+	if t.p.Dim() == 0 {
+		clear(m.Data)
+		return m, s
+	}
+	t.keys.MulCols(m, t.q.RowSlice(s.from, s.to), s.lo, s.hi) // [rows, d]·[d, cols]
 	return m, s
 }
 
 // widest is the largest number of columns of a block.
 func (t *tiles) widest() int {
 	if t.p.Mask.Kind == head.MaskWindow && t.p.Mask.Window < t.T {
-		return t.p.Mask.Window + blockRows
+		return t.p.Mask.Window + blockRows + 32
 	}
 	return t.T
 }

@@ -23,6 +23,9 @@ type Factor struct {
 // kept.
 func NewFactor(a linalg.Matrix) (*Factor, error) { return newFactor(a, true) }
 
+// NewTriangle is NewFactor without Q: what OfFactors needs, but not channels.
+func NewTriangle(a linalg.Matrix) (*Factor, error) { return newFactor(a, false) }
+
 // newFactor leaves Q empty where it is not wanted.
 func newFactor(a linalg.Matrix, wantQ bool) (*Factor, error) {
 	if err := finite(a); err != nil {

@@ -57,7 +57,7 @@ func FewCols64(rows, cols int, a []float64, ars int, x []float64, xs int, y []fl
 	c := 0
 	if f.columns != nil {
 		c = cols / f.cols * f.cols
-		for i, step := 0, 64; i < rows && c > 0; i += step {
+		for i, step := 0, 96; i < rows && c > 0; i += step {
 			n := min(step, rows-i)
 			most := max(1, fewCall/n/f.cols)
 			for b := 0; b < c/f.cols; b += most {

@@ -28,6 +28,7 @@ const (
 	taskRows   = 168
 	taskCols   = 128
 	packStep   = 8 // panels packed by one task
+	fewPanels  = 6 // with fewer panels of A, packing B costs more than it saves
 )
 
 // product is one C = A·B on its way through the blocks.
@@ -44,6 +45,7 @@ type product[E Float] struct {
 	j0, cols int // block of columns of B and C
 
 	direct         bool // full panels of A are read where they lie
+	directB        bool // the same of B
 	ars, aks       int  // of packed panels
 	panelA, panelB int  // elements of a packed panel
 	bufA, bufB     []E
@@ -59,6 +61,7 @@ func multiply[E Float](t *tile[E], run Runner, add bool, m, n, k int, a, b Opera
 	defer w.free()
 	p := &product[E]{t: t, run: run, a: a, b: b, c: c, ldc: ldc, add: add}
 	p.direct = !a.T && !t.columns && !aliases[E](a.Stride)
+	p.directB = !b.T && !t.columns && !aliases[E](b.Stride) && m <= fewPanels*t.mr
 	step := sliceOf(k)
 	block := blockBytes / (maxK * int(unsafe.Sizeof(E(0)))) / t.mr * t.mr
 	for p.j0 = 0; p.j0 < n; p.j0 += maxCols {
@@ -84,8 +87,17 @@ func sliceOf(k int) int {
 
 // layout sets the shape of packed panels and their buffers.
 func (p *product[E]) layout(w *workspace[E], rows int) {
+	p.panelB = p.t.nr * p.kc
+	panels := ceil(p.cols, p.t.nr)
+	if p.directB {
+		panels = 1 // for the edge
+	}
+	p.bufB = grow(&w.b, panels*p.panelB)
+	p.layoutA(w, rows)
+}
+
+func (p *product[E]) layoutA(w *workspace[E], rows int) {
 	t := p.t
-	p.panelB = t.nr * p.kc
 	if p.a.T || t.columns {
 		p.ars, p.aks = 1, t.mr
 		p.panelA = t.mr * p.kc
@@ -93,7 +105,6 @@ func (p *product[E]) layout(w *workspace[E], rows int) {
 		p.ars, p.aks = rowStride[E](p.kc), 1
 		p.panelA = t.mr * p.ars
 	}
-	p.bufB = grow(&w.b, ceil(p.cols, t.nr)*p.panelB)
 	p.bufA = grow(&w.a, ceil(rows, t.mr)*p.panelA)
 }
 
@@ -113,14 +124,14 @@ func (p *product[E]) task(fromI, toI, fromJ, toJ int) {
 	add := p.add || p.p0 > 0
 	var edge *workspace[E]
 	for j := fromJ; j < toJ; j++ {
-		b := p.bufB[j*p.panelB:]
 		cols := min(t.nr, p.cols-j*t.nr)
+		b, bks := p.panelOfB(j, cols)
 		for i := fromI; i < toI; i++ {
 			rows := min(t.mr, p.rows-i*t.mr)
 			a, ars, aks := p.panel(i, rows)
 			c := p.c[(p.i0+i*t.mr)*p.ldc+p.j0+j*t.nr:]
 			if rows == t.mr && cols == t.nr {
-				t.run(p.kc, a, ars, aks, b, t.nr, c, p.ldc, add)
+				t.run(p.kc, a, ars, aks, b, bks, c, p.ldc, add)
 				continue
 			}
 			if edge == nil {
@@ -128,7 +139,7 @@ func (p *product[E]) task(fromI, toI, fromJ, toJ int) {
 				defer edge.free()
 			}
 			tmp := grow(&edge.c, t.mr*t.nr)
-			t.run(p.kc, a, ars, aks, b, t.nr, tmp, t.nr, false)
+			t.run(p.kc, a, ars, aks, b, bks, tmp, t.nr, false)
 			merge(c, p.ldc, tmp, t.nr, rows, cols, add)
 		}
 	}
@@ -140,6 +151,17 @@ func (p *product[E]) panel(i, rows int) (a []E, ars, aks int) {
 		return p.a.Data[(p.i0+i*p.t.mr)*p.a.Stride+p.p0:], p.a.Stride, 1
 	}
 	return p.bufA[i*p.panelA:], p.ars, p.aks
+}
+
+// panelOfB returns panel j of B, in place or packed.
+func (p *product[E]) panelOfB(j, cols int) (b []E, bks int) {
+	switch {
+	case !p.directB:
+		return p.bufB[j*p.panelB:], p.t.nr
+	case cols == p.t.nr:
+		return p.b.Data[p.p0*p.b.Stride+p.j0+j*p.t.nr:], p.b.Stride
+	}
+	return p.bufB, p.t.nr
 }
 
 // merge stores or adds the valid part of an edge tile.

@@ -1,9 +1,16 @@
 package kernel
 
-// packB lays the block of B out in panels [kc][nr], zeros to the right.
+// packB lays the block of B out in panels [kc][nr], zeros to the right; where full
+// panels are read in place, only the edge.
 func (p *product[E]) packB() {
 	t := p.t
 	panels := ceil(p.cols, t.nr)
+	if p.directB {
+		if from := p.cols / t.nr * t.nr; from < p.cols {
+			packRuns(p.bufB, p.panelB, t.nr, p.b.Data[p.p0*p.b.Stride+p.j0+from:], p.b.Stride, p.kc, p.cols-from)
+		}
+		return
+	}
 	p.run(ceil(panels, packStep), func(task int) {
 		j, end := task*packStep, min((task+1)*packStep, panels)
 		if !p.b.T {
