@@ -155,5 +155,6 @@ func alone(text []byte, from, to int) bool {
 
 // wordRune is \w as Unicode defines it (UTS 18): a number such as ½ is not in it.
 func wordRune(r rune) bool {
-	return isLetter(r) || unicode.In(r, unicode.M, unicode.Nd, unicode.Nl, unicode.Pc, unicode.Other_Alphabetic, unicode.Join_Control)
+	return isLetter(r) || unicode.In(r, unicode.M, unicode.Nd, unicode.Nl, unicode.Pc, unicode.Other_Alphabetic, unicode.Join_Control) ||
+		r >= 0x897 && unicode.In(r, marks16, numbers16)
 }

@@ -33,6 +33,8 @@ type mergeList struct {
 	ids  map[string]int32
 	last bool // the last of two equal pairs counts, as in tokenizers; else the first, as in llama.cpp
 	out  ranks
+
+	prefix string // continuing_subword_prefix: the right part loses it
 }
 
 // add takes the merge with the given place in the list. A merge whose parts or
@@ -40,7 +42,7 @@ type mergeList struct {
 // text where one applies.
 func (m *mergeList) add(place int, left, right string) error {
 	var id [3]int32
-	for i, s := range [3]string{left, right, left + right} {
+	for i, s := range [3]string{left, right, left + strings.TrimPrefix(right, m.prefix)} {
 		var ok bool
 		if id[i], ok = m.ids[s]; !ok {
 			return &xerr.Format{File: m.file, What: fmt.Sprintf("merge %d (%q %q)", place, left, right),
@@ -108,40 +110,68 @@ func (m *merger) emit(e *encoder) {
 }
 
 // charBPE is BPE over characters: SentencePiece vocabularies as tokenizer.json
-// writes them, and lists of characters (no merges).
+// writes them, older vocabularies that mark what continues or ends a word, and
+// lists of characters (no merges).
 type charBPE struct {
 	ids      map[string]int32
 	ranks    ranks
 	fallback *[256]int32 // byte tokens for characters without one; nil: none
 	unk      int32       // or noID
 	fuse     bool        // neighbors without a token share one unknown token
+	whole    bool        // a piece that is a token is taken whole, before any merge
+	prefix   string      // in front of every character but the first of a piece
+	suffix   string      // behind the last
 }
 
 func (c *charBPE) encode(e *encoder, piece []byte) {
+	if id, ok := c.ids[string(piece)]; ok && c.whole {
+		e.out = append(e.out, int(id))
+		return
+	}
 	m := &e.merger
 	m.reset()
 	lastUnk := false
 	for i := 0; i < len(piece); {
 		_, n := utf8.DecodeRune(piece[i:])
 		char := piece[i : i+n]
+		if i > 0 && c.prefix != "" {
+			char = append([]byte(c.prefix), char...)
+		}
+		if i+n == len(piece) && c.suffix != "" {
+			char = append(char[:len(char):len(char)], c.suffix...)
+		}
 		id, ok := c.ids[string(char)]
+		known := ok || c.spelled(char)
 		switch {
 		case ok:
 			m.push(i, n, id)
-		case c.fallback != nil:
-			for k, b := range char {
-				m.push(i+k, 1, c.fallback[b])
+		case known:
+			for _, b := range char {
+				m.push(i, n, c.fallback[b])
 			}
 		case c.unk == noID:
-			e.lose(char)
+			e.lose(piece[i : i+n])
 		case lastUnk && c.fuse:
 			m.symbols[len(m.symbols)-1].n += int32(n)
 		default:
 			m.push(i, n, c.unk)
 		}
-		lastUnk = !ok && c.fallback == nil
+		lastUnk = !known
 		i += n
 	}
 	m.merge(piece, c.ranks)
 	m.emit(e)
+}
+
+// spelled reports whether there is a byte token for each byte.
+func (c *charBPE) spelled(char []byte) bool {
+	if c.fallback == nil {
+		return false
+	}
+	for _, b := range char {
+		if c.fallback[b] == noID {
+			return false
+		}
+	}
+	return true
 }

@@ -45,6 +45,9 @@ var (
 		keyTypes: []int64{1, 1, 1, 3, 1}, keyMerges: []string{"a b"}, keyBOS: uint64(3)}
 	spmKV = mapKV{keyModel: "llama", keyTokens: []string{"<unk>", "<s>", "</s>", "▁", "a", "b", "ab", "▁ab"},
 		keyScores: []float64{0, 0, 0, -1, -2, -3, -4, -5}, keyTypes: []int64{2, 3, 3, 1, 1, 1, 1, 1}}
+	unigramKV = spmKV.with(keyModel, "t5").with(keyEOS, uint64(2))
+	bertKV    = mapKV{keyModel: "bert", keyTokens: []string{"[UNK]", "[CLS]", "[SEP]", "▁a", "b", "▁."}, keyTypes: []int64{2, 3, 3, 1, 1, 1},
+		keyBOS: uint64(1), keySep: uint64(2)}
 )
 
 // wantError says that err is one of the two kinds and mentions all words.
@@ -63,15 +66,20 @@ func wantError(t *testing.T, err error, words ...string) {
 }
 
 func TestGGUFErrors(t *testing.T) {
-	nan := 0.0
-	nan /= nan
+	zero := 0.0
+	nan := zero / zero
 	for name, c := range map[string]struct {
 		kv   mapKV
 		want []string
 	}{
 		"no model":            {bytesKV.without(keyModel), []string{keyModel}},
-		"unigram":             {bytesKV.with(keyModel, "t5"), []string{keyModel, `"t5"`}},
-		"unknown splitter":    {bytesKV.with(keyPre, "tekken"), []string{keyPre, `"tekken"`, "gpt-2"}},
+		"unigram":             {bytesKV.with(keyModel, "t5"), []string{keyScores}},
+		"unknown model":       {bytesKV.with(keyModel, "rwkv"), []string{keyModel, `"rwkv"`}},
+		"unknown splitter":    {bytesKV.with(keyPre, "kimi-k2"), []string{keyPre, `"kimi-k2"`, "gpt-2"}},
+		"charsmap cut":        {unigramKV.with(keyMap, []int64{8, 0, 0, 0, 1}), []string{keyMap, "8 bytes of units"}},
+		"charsmap endless":    {unigramKV.with(keyMap, []int64{0, 0, 0, 0, 1}), []string{keyMap, "NUL"}},
+		"score infinite":      {unigramKV.with(keyScores, []float64{0, 0, 0, 0, 1 / zero, 0, 0, 0}), []string{keyScores, "token 4"}},
+		"separator outside":   {bertKV.with(keySep, uint64(99)), []string{keySep, "99"}},
 		"old file":            {bytesKV.without(keyPre).with(keyArch, "llama"), []string{keyPre, "missing"}},
 		"no tokens":           {bytesKV.with(keyTokens, []string{}), []string{keyTokens}},
 		"no merges":           {bytesKV.without(keyMerges), []string{keyMerges}},
@@ -111,7 +119,9 @@ func TestJSONErrors(t *testing.T) {
 		"cut":                    {`"merges":["a b"]}}`, `"merges":["a`, "json"},
 		"a list":                 {minimal, `[]`, "json"},
 		"empty":                  {minimal, `{}`, `"model"`},
-		"WordPiece":              {`"type":"BPE"`, `"type":"WordPiece"`, "WordPiece"},
+		"WordLevel":              {`"type":"BPE"`, `"type":"WordLevel"`, "WordLevel"},
+		"WordPiece without unk":  {`"type":"BPE"`, `"type":"WordPiece"`, "unk_token"},
+		"Unigram of a map":       {`"type":"BPE"`, `"type":"Unigram"`, "model.vocab"},
 		"dropout":                {`"type":"BPE"`, `"type":"BPE","dropout":0.1`, "dropout"},
 		"suffix":                 {`"type":"BPE"`, `"type":"BPE","end_of_word_suffix":"</w>"`, "end_of_word_suffix"},
 		"unknown unk":            {`"type":"BPE"`, `"type":"BPE","unk_token":"?"`, "unk_token"},
@@ -125,13 +135,17 @@ func TestJSONErrors(t *testing.T) {
 		"merges mixed":           {`["a b"]`, `["a b",["a","b"]]`, "model.merges"},
 		"added elsewhere":        {`{"id":3,"content":"<s>"`, `{"id":4,"content":"a"`, `"a"`},
 		"added without name":     {`"content":"<s>"`, `"content":""`, "added_tokens[0]"},
-		"NFKC":                   {`"normalizer":null`, `"normalizer":{"type":"NFKC"}`, "NFKC"},
-		"Lowercase":              {`"normalizer":null`, `"normalizer":{"type":"Sequence","normalizers":[{"type":"NFC"},{"type":"Lowercase"}]}`, "Lowercase"},
-		"Whitespace":             {`{"type":"ByteLevel","add_prefix_space":false}`, `{"type":"Whitespace"}`, "Whitespace"},
-		"unknown expression":     {`{"type":"ByteLevel","add_prefix_space":false}`, `{"type":"Split","pattern":{"Regex":"x+"},"behavior":"Isolated"}`, `x+`},
-		"unknown behavior":       {`{"type":"ByteLevel","add_prefix_space":false}`, `{"type":"Split","pattern":{"Regex":"\\p{N}"},"behavior":"MergedWithNext"}`, `MergedWithNext`},
-		"no pre-tokenizer":       {`{"type":"ByteLevel","add_prefix_space":false}`, `null`, "pre_tokenizer"},
-		"unknown post-processor": {`"type":"TemplateProcessing"`, `"type":"BertProcessing"`, "BertProcessing"},
+		"unknown normalizer":     {`"normalizer":null`, `"normalizer":{"type":"Sequence","normalizers":[{"type":"NFC"},{"type":"Rot13"}]}`, "Rot13"},
+		"charsmap not base64":    {`"normalizer":null`, `"normalizer":{"type":"Precompiled","precompiled_charsmap":"*"}`, "base64"},
+		"charsmap cut":           {`"normalizer":null`, `"normalizer":{"type":"Precompiled","precompiled_charsmap":"BAAAAAA="}`, "units"},
+		"UnicodeScripts":         {`{"type":"ByteLevel","add_prefix_space":false}`, `{"type":"UnicodeScripts"}`, "UnicodeScripts"},
+		"look-ahead":             {`{"type":"ByteLevel","add_prefix_space":false}`, `{"type":"Split","pattern":{"Regex":"x(?=y)"},"behavior":"Isolated"}`, `x(?=y)`},
+		"set in a set":           {`{"type":"ByteLevel","add_prefix_space":false}`, `{"type":"Split","pattern":{"Regex":"[a[b]]"},"behavior":"Isolated"}`, `[a[b]]`},
+		"matches nothing":        {`{"type":"ByteLevel","add_prefix_space":false}`, `{"type":"Split","pattern":{"Regex":"x*"},"behavior":"Isolated"}`, `x*`},
+		"unknown behavior":       {`{"type":"ByteLevel","add_prefix_space":false}`, `{"type":"Split","pattern":{"Regex":"\\p{N}"},"behavior":"Random"}`, `Random`},
+		"deep sequences":         {`"normalizer":null`, `"normalizer":` + strings.Repeat(`{"type":"Sequence","normalizers":[`, 9) + strings.Repeat("]}", 9), "deep"},
+		"unknown post-processor": {`"type":"TemplateProcessing"`, `"type":"Mystery"`, "Mystery"},
+		"BertProcessing, no cls": {`"type":"TemplateProcessing"`, `"type":"BertProcessing"`, "post_processor.cls"},
 		"template id outside":    {`"ids":[3]`, `"ids":[9]`, "9"},
 		"template of two":        {`"ids":[3]`, `"ids":[3,3]`, "3 3"},
 	} {

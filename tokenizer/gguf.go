@@ -3,6 +3,8 @@ package tokenizer
 import (
 	"fmt"
 
+	"golang.org/x/text/unicode/norm"
+
 	"github.com/eigenhead/eigenhead/internal/xerr"
 )
 
@@ -29,6 +31,14 @@ const (
 	keyBOS    = "tokenizer.ggml.bos_token_id"
 	keyUnk    = "tokenizer.ggml.unknown_token_id"
 	keyAddBOS = "tokenizer.ggml.add_bos_token"
+	keyEOS    = "tokenizer.ggml.eos_token_id"
+	keyAddEOS = "tokenizer.ggml.add_eos_token"
+	keySep    = "tokenizer.ggml.seperator_token_id" // so spelled
+	keyAddSep = "tokenizer.ggml.add_sep_token"
+	keyMap    = "tokenizer.ggml.precompiled_charsmap"
+	keyMerge  = "tokenizer.ggml.remove_extra_whitespaces"
+	keyLower  = "tokenizer.ggml.normalizer.lowercase"
+	keyAccent = "tokenizer.ggml.normalizer.strip_accents"
 	keySpace  = "tokenizer.ggml.add_space_prefix"
 )
 
@@ -38,9 +48,12 @@ const ggufFile = "gguf metadata"
 func ggufKey(key string) string { return fmt.Sprintf("%s: key %q", ggufFile, key) }
 
 // FromGGUF reads the vocabulary of a GGUF: tokenizer.ggml.model "gpt2"
-// (byte-level BPE, with a splitter that tokenizer.ggml.pre names) or "llama"
-// (SentencePiece BPE). Ids are those of llama.cpp, which normalizes nothing.
-// Errors name the key but not the file, which a KV does not know.
+// (byte-level BPE, with a splitter that tokenizer.ggml.pre names), "llama"
+// (SentencePiece BPE), "t5" (SentencePiece Unigram) or "bert" (WordPiece). Ids
+// are those of llama.cpp, except where it approximates the model's own
+// tokenizer: the splitters of GPT-4o and Tekken, and BERT's character classes,
+// are the original ones. Errors name the key but not the file, which a KV does
+// not know.
 //
 // A file without tokenizer.ggml.pre takes the splitter of its architecture's
 // original tokenizer if that has only one (see Defaults), and is refused
@@ -51,30 +64,42 @@ func FromGGUF(kv KV) (*Tokenizer, error) {
 	if err != nil {
 		return nil, err
 	}
-	if name != "gpt2" && name != "llama" {
+	read, ok := ggufModels[name]
+	if !ok {
 		return nil, &xerr.Unsupported{File: ggufKey(keyModel), What: "kind of vocabulary", Found: fmt.Sprintf("%q", name),
-			Want: `"gpt2" (byte-level BPE) or "llama" (SentencePiece BPE)`, Hint: "pass ids instead of text"}
+			Want: `"gpt2" (byte-level BPE), "llama" (SentencePiece BPE), "t5" (Unigram) or "bert" (WordPiece)`, Hint: "pass ids instead of text"}
 	}
 	t, err := ggufVocab(kv)
 	if err != nil {
 		return nil, err
 	}
-	byPre := false
-	if name == "gpt2" {
-		byPre, err = t.ggufBytes(kv)
-	} else {
-		err = t.ggufSentencePiece(kv)
-	}
+	ends, err := read(t, kv)
 	if err != nil {
 		return nil, err
 	}
 	if err := t.addByKind(ggufKey(keyTokens)); err != nil {
 		return nil, err
 	}
-	if err := t.ggufBOS(kv, name, byPre); err != nil {
+	if err := t.ggufBOS(kv, name, ends.bos); err != nil {
 		return nil, err
 	}
-	return t, nil
+	return t, t.ggufEnd(kv, ends)
+}
+
+// ggufEnds says what goes in front and behind where a file does not.
+type ggufEnds struct{ bos, eos, sep bool }
+
+var ggufModels = map[string]func(*Tokenizer, KV) (ggufEnds, error){
+	"gpt2": (*Tokenizer).ggufBytes,
+	"llama": func(t *Tokenizer, kv KV) (ggufEnds, error) {
+		return ggufEnds{bos: true}, t.ggufSentencePiece(kv)
+	},
+	"t5": func(t *Tokenizer, kv KV) (ggufEnds, error) {
+		return ggufEnds{eos: true}, t.ggufUnigram(kv)
+	},
+	"bert": func(t *Tokenizer, kv KV) (ggufEnds, error) {
+		return ggufEnds{bos: true, sep: true}, t.ggufWordPiece(kv)
+	},
 }
 
 // ggufVocab reads tokens and their types.
@@ -124,26 +149,26 @@ var endNames = map[string]bool{
 	"</s>": true, "<|eom_id|>": true, "<EOT>": true, "_<EOT>": true, "<|end_of_text|>": true,
 }
 
-// ggufBytes sets up byte-level BPE and says whether the splitter's name makes
-// a BOS the default.
-func (t *Tokenizer) ggufBytes(kv KV) (bos bool, err error) {
+// ggufBytes sets up byte-level BPE; the splitter's name says what goes in front
+// and behind by default.
+func (t *Tokenizer) ggufBytes(kv KV) (ends ggufEnds, err error) {
 	pre, err := t.ggufPre(kv)
 	if err != nil {
-		return false, err
+		return ends, err
 	}
 	s, ok := ggufSplitters[pre]
 	if !ok {
-		return false, &xerr.Unsupported{File: ggufKey(keyPre), What: "splitter", Found: fmt.Sprintf("%q", pre),
+		return ends, &xerr.Unsupported{File: ggufKey(keyPre), What: "splitter", Found: fmt.Sprintf("%q", pre),
 			Want: "one of " + splitterNames(), Hint: "pass ids instead of text"}
 	}
 	lines, err := kv.Strings(keyMerges)
 	if err != nil {
-		return false, err
+		return ends, err
 	}
 	merges := mergeList{file: ggufKey(keyMerges), ids: t.ids, out: make(ranks, len(lines))}
 	for i, line := range lines {
 		if err := merges.addLine(i, line); err != nil {
-			return false, err
+			return ends, err
 		}
 	}
 	t.kind = "byte-level BPE (" + pre + ")"
@@ -154,7 +179,7 @@ func (t *Tokenizer) ggufBytes(kv KV) (bos bool, err error) {
 		m.whole = t.whole()
 	}
 	t.model = m
-	return s.bos, nil
+	return ggufEnds{bos: s.bos, sep: s.sep}, nil
 }
 
 // whole returns the tokens by the text that they stand for.
@@ -179,7 +204,7 @@ func (t *Tokenizer) ggufPre(kv KV) (string, error) {
 	}
 	switch arch {
 	case "gptneox":
-		t.norm.nfc = true
+		t.norm = normalizer{form(norm.NFC, false)}
 		t.defaults = append(t.defaults, "tokenizer.ggml.pre is missing: splitter gpt-2 after NFC, as the GPT-NeoX-20B tokenizer has it")
 		return "gpt-2", nil
 	case "gpt2":
@@ -192,13 +217,9 @@ func (t *Tokenizer) ggufPre(kv KV) (string, error) {
 
 // ggufSentencePiece sets up SentencePiece BPE.
 func (t *Tokenizer) ggufSentencePiece(kv KV) error {
-	scores, err := kv.Floats(keyScores)
+	scores, err := t.ggufScores(kv)
 	if err != nil {
 		return err
-	}
-	if len(scores) != len(t.pieces) {
-		return &xerr.Format{File: ggufKey(keyScores), What: "length", Found: len(scores),
-			Want: fmt.Sprintf("%d, that of %s", len(t.pieces), keyTokens)}
 	}
 	prefix := true
 	if kv.Has(keySpace) {
@@ -215,21 +236,24 @@ func (t *Tokenizer) ggufSentencePiece(kv KV) error {
 			}
 		}
 	}
-	unk := noID
-	for i, k := range t.kinds {
-		if k == unknownToken {
-			unk = int32(i)
-			break
-		}
-	}
-	if kv.Has(keyUnk) {
-		id, err := t.ggufID(kv, keyUnk)
-		if err != nil {
-			return err
-		}
-		unk = id
+	unk, err := t.ggufUnk(kv)
+	if err != nil {
+		return err
 	}
 	return t.sentencePiece(ggufKey(keyScores), scores, meta, prefix, unk)
+}
+
+// ggufUnk returns the unknown token, noID if there is none.
+func (t *Tokenizer) ggufUnk(kv KV) (int32, error) {
+	if kv.Has(keyUnk) {
+		return t.ggufID(kv, keyUnk)
+	}
+	for i, k := range t.kinds {
+		if k == unknownToken {
+			return int32(i), nil
+		}
+	}
+	return noID, nil
 }
 
 // addByKind makes user-defined tokens found always, and control and unknown
@@ -255,30 +279,4 @@ func (t *Tokenizer) ggufID(kv KV, key string) (int32, error) {
 		return 0, &xerr.Format{File: ggufKey(key), What: "id", Found: id, Want: fmt.Sprintf("below %d, the size of the vocabulary", len(t.pieces))}
 	}
 	return int32(id), nil
-}
-
-// ggufBOS reads the settings of the token in front.
-func (t *Tokenizer) ggufBOS(kv KV, model string, byPre bool) (err error) {
-	switch {
-	case kv.Has(keyAddBOS):
-		t.bos.source = keyAddBOS
-		if t.bos.add, err = kv.Bool(keyAddBOS); err != nil {
-			return err
-		}
-	case model == "llama":
-		t.bos.add, t.bos.source = true, keyAddBOS+" is missing: true for SentencePiece vocabularies, as in llama.cpp"
-	default:
-		t.bos.add = byPre
-		t.bos.source = fmt.Sprintf("%s is missing: %v for this splitter, as in llama.cpp", keyAddBOS, byPre)
-	}
-	if !t.bos.add && !kv.Has(keyBOS) {
-		return nil
-	}
-	if !kv.Has(keyBOS) && model == "llama" && len(t.pieces) > 1 {
-		t.bos.id = 1
-		t.defaults = append(t.defaults, keyBOS+" is missing: 1, as in llama.cpp")
-		return nil
-	}
-	t.bos.id, err = t.ggufID(kv, keyBOS)
-	return err
 }

@@ -40,12 +40,16 @@ type modelJSON struct {
 	FuseUnk      bool            `json:"fuse_unk"`
 	ByteFallback bool            `json:"byte_fallback"`
 	IgnoreMerges bool            `json:"ignore_merges"`
+	UnkID        *int64          `json:"unk_id"`
+	MaxRunes     *int            `json:"max_input_chars_per_word"`
+
+	scores []float64 // of Unigram
 }
 
-// FromJSON reads a tokenizer.json of type BPE, byte-level or as SentencePiece
-// vocabularies are converted. Normalizers, pre-tokenizers and post-processors
-// are recognized by exact comparison, and refused by name if not known. Ids
-// are those of the tokenizers library. WithConfig adds tokenizer_config.json.
+// FromJSON reads a tokenizer.json: BPE, byte-level or over characters, Unigram,
+// or WordPiece. Normalizers, pre-tokenizers and post-processors that are not
+// known are refused by name. Ids are those of the tokenizers library; truncation
+// and padding are not done. WithConfig adds tokenizer_config.json.
 func FromJSON(file string, data []byte) (*Tokenizer, error) {
 	var f fileJSON
 	if err := unmarshal(file, data, &f); err != nil {
@@ -65,6 +69,7 @@ func FromJSON(file string, data []byte) (*Tokenizer, error) {
 	if err != nil {
 		return nil, err
 	}
+	t.split, t.strip = pre.stages, t.strip || pre.prefix || pre.words
 	if err := t.jsonModel(file, f.Model, pre); err != nil {
 		return nil, err
 	}
@@ -102,19 +107,21 @@ func checkModel(file string, m *modelJSON) error {
 	refuse := func(what string, found, want any) error {
 		return &xerr.Unsupported{File: file, What: what, Found: found, Want: want, Hint: "pass ids instead of text"}
 	}
-	kind := m.Type
-	if kind == "" && isPresent(m.Merges) { // files older than the key
-		kind = "BPE"
+	if m.Type == "" { // files older than the key
+		switch {
+		case isPresent(m.Merges):
+			m.Type = "BPE"
+		case bytes.HasPrefix(bytes.TrimSpace(m.Vocab), []byte("[")):
+			m.Type = "Unigram"
+		case m.MaxRunes != nil:
+			m.Type = "WordPiece"
+		}
 	}
 	switch {
-	case kind != "BPE":
-		return refuse("model.type", fmt.Sprintf("%q", m.Type), `"BPE"`)
+	case m.Type != "BPE" && m.Type != "Unigram" && m.Type != "WordPiece":
+		return refuse("model.type", fmt.Sprintf("%q", m.Type), `"BPE", "Unigram" or "WordPiece"`)
 	case m.Dropout != nil && *m.Dropout != 0:
 		return refuse("model.dropout", *m.Dropout, "none: it makes ids random")
-	case m.Prefix != nil && *m.Prefix != "":
-		return refuse("model.continuing_subword_prefix", fmt.Sprintf("%q", *m.Prefix), "none")
-	case m.Suffix != nil && *m.Suffix != "":
-		return refuse("model.end_of_word_suffix", fmt.Sprintf("%q", *m.Suffix), "none")
 	case !isPresent(m.Vocab):
 		return &xerr.Format{File: file, What: `key "model.vocab"`, Found: "missing", Want: "tokens with their ids"}
 	}
@@ -130,8 +137,17 @@ func maxHoles(tokens int) int64 { return int64(tokens) + 1<<16 }
 // jsonVocab reads tokens and added tokens.
 func jsonVocab(file string, f *fileJSON) (*Tokenizer, error) {
 	var vocab map[string]int64
-	if err := unmarshal(file+": model.vocab", f.Model.Vocab, &vocab); err != nil {
+	if f.Model.Type == "Unigram" {
+		var err error
+		if vocab, err = unigramVocab(file, f.Model); err != nil {
+			return nil, err
+		}
+	} else if err := unmarshal(file+": model.vocab", f.Model.Vocab, &vocab); err != nil {
 		return nil, err
+	}
+	known := make(map[string]int32, len(vocab))
+	for piece, id := range vocab {
+		known[piece] = int32(id) // vocabByID has checked it by the time it is used
 	}
 	for i, a := range f.Added {
 		if a.Content == "" {
@@ -143,7 +159,12 @@ func jsonVocab(file string, f *fileJSON) (*Tokenizer, error) {
 		}
 		vocab[a.Content] = a.ID
 	}
-	return vocabByID(file, vocab)
+	t, err := vocabByID(file, vocab)
+	if err != nil {
+		return nil, err
+	}
+	t.vocab = known
+	return t, nil
 }
 
 // vocabByID turns a map of ids into a list.
@@ -193,103 +214,11 @@ func (t *Tokenizer) jsonAdded(file string, list []addedJSON) error {
 		// pass: a name of the first pass wins wherever it lies.
 		names, name := &t.added.raw, a.Content
 		if normalized {
-			names, name = &t.added.normalized, string(t.norm.apply([]byte(name), true))
+			names, name = &t.added.normalized, string(t.norm.apply([]byte(name)))
 		}
 		if err := names.insert(file, name, token); err != nil {
 			return err
 		}
 	}
-	return nil
-}
-
-// readMerges reads merges, written as "a b" or as ["a", "b"].
-func (t *Tokenizer) readMerges(file string, raw json.RawMessage) (ranks, error) {
-	file += ": model.merges"
-	list := mergeList{file: file, ids: t.ids, last: true, out: ranks{}}
-	if !isPresent(raw) {
-		return list.out, nil
-	}
-	var pairs [][]string
-	if json.Unmarshal(raw, &pairs) == nil {
-		for i, p := range pairs {
-			if len(p) != 2 {
-				return nil, &xerr.Format{File: file, What: fmt.Sprintf("merge %d", i), Found: fmt.Sprintf("%d parts", len(p)), Want: 2}
-			}
-			if err := list.add(i, p[0], p[1]); err != nil {
-				return nil, err
-			}
-		}
-		return list.out, nil
-	}
-	var lines []string
-	if err := unmarshal(file, raw, &lines); err != nil {
-		return nil, err
-	}
-	for i, line := range lines {
-		if err := list.addLine(i, line); err != nil {
-			return nil, err
-		}
-	}
-	return list.out, nil
-}
-
-// jsonModel sets up the model for text that pre splits.
-func (t *Tokenizer) jsonModel(file string, m *modelJSON, pre preTokenizer) error {
-	merges, err := t.readMerges(file, m.Merges)
-	if err != nil {
-		return err
-	}
-	unk := noID
-	if m.Unk != nil {
-		id, ok := t.ids[*m.Unk]
-		if !ok {
-			return &xerr.Format{File: file, What: "model.unk_token", Found: fmt.Sprintf("%q", *m.Unk), Want: "a token of the vocabulary"}
-		}
-		unk = id
-	}
-	t.split = pre.stages
-	if pre.byteLevel {
-		t.decode(fromAlphabet)
-		t.kind = "byte-level BPE (" + pre.name + ")"
-		b := &byteBPE{bytes: alphabetTokens(t.ids), ranks: merges, unk: unk}
-		if m.IgnoreMerges {
-			b.whole = t.whole()
-		}
-		t.model = b
-		if pre.prefix {
-			t.norm.after, t.norm.afterIs, t.strip = prefixEach, " ", true
-		}
-		return nil
-	}
-	return t.jsonSentencePiece(file, m, pre, merges, unk)
-}
-
-// jsonSentencePiece sets up BPE over characters.
-func (t *Tokenizer) jsonSentencePiece(file string, m *modelJSON, pre preTokenizer, merges ranks, unk int32) error {
-	if pre.meta {
-		t.norm.space = meta
-		t.norm.after, t.norm.afterIs = pre.metaPrefix, meta
-	}
-	if t.norm.space == "" {
-		return &xerr.Unsupported{File: file, What: "pre_tokenizer", Found: "neither ByteLevel nor Metaspace, and no normalizer that replaces spaces",
-			Want: "a byte-level or SentencePiece vocabulary", Hint: "pass ids instead of text"}
-	}
-	c := &charBPE{ids: t.ids, ranks: merges, unk: unk, fuse: m.FuseUnk}
-	if bytes, all := byteTokens(t.ids); m.ByteFallback && all {
-		c.fallback = &bytes
-	}
-	if m.IgnoreMerges {
-		return &xerr.Unsupported{File: file, What: "model.ignore_merges", Found: true, Want: "false outside byte-level vocabularies"}
-	}
-	for i, p := range t.pieces {
-		if _, ok := spelledByte(p); ok && c.fallback != nil {
-			t.kinds[i] = byteToken
-		}
-	}
-	t.decode(plainSpaces)
-	t.kind = "SentencePiece BPE (tokenizer.json)"
-	t.strip = t.norm.prefix != prefixNever || t.norm.after != prefixNever
-	t.model = c
-	t.split = withMetaStage(t.split, t.ids)
 	return nil
 }

@@ -167,7 +167,7 @@ func TestSplittersCoverText(t *testing.T) {
 		text := drawText(t)
 		for name, s := range ggufSplitters {
 			var got []byte
-			splitAll(s.stages, text, func(piece []byte) {
+			splitAll(s.stages, text, true, func(piece []byte) {
 				if len(piece) == 0 {
 					t.Fatalf("%s: empty piece of %q", name, text)
 				}

@@ -9,26 +9,6 @@ import (
 // expression of the family. The few expressions in use are written out here as
 // functions: Go's regexp lacks their lookahead, and a function is faster.
 
-// A stage returns the length of the first piece of a text that is not empty.
-// Stages follow each other: the next one splits the pieces of the one before.
-type stage func(text []byte) int
-
-// splitAll hands the pieces of text to emit, in order; an empty text has none.
-func splitAll(stages []stage, text []byte, emit func(piece []byte)) {
-	if len(text) == 0 {
-		return
-	}
-	if len(stages) == 0 {
-		emit(text)
-		return
-	}
-	for len(text) > 0 {
-		n := stages[0](text)
-		splitAll(stages[1:], text[:n], emit)
-		text = text[n:]
-	}
-}
-
 // class is what the expressions ask of a character.
 type class uint8
 
@@ -110,7 +90,7 @@ func gpt2Piece(text []byte) int {
 //
 //	(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,digits}|
 //	 ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+
-func llama3Piece(digits int) stage {
+func llama3Piece(digits int) func([]byte) int {
 	return func(text []byte) int {
 		if n := contraction(text, true); n > 0 {
 			return n
@@ -146,27 +126,26 @@ func digitPiece(text []byte) int {
 	if k, n := classOf(text); k == number {
 		return n
 	}
-	return until(text, func(k class) bool { return k == number })
+	return beforeNumber(text)
 }
 
 // numberPiece splits numbers off in groups of up to digits: \p{N}{1,digits}.
-func numberPiece(digits int) stage {
+func numberPiece(digits int) func([]byte) int {
 	return func(text []byte) int {
 		if k, _ := classOf(text); k == number {
 			return numbers(text, digits)
 		}
-		return until(text, func(k class) bool { return k == number })
+		return beforeNumber(text)
 	}
 }
 
-// until returns the length of the prefix before the first character of a class
-// that stop accepts.
-func until(text []byte, stop func(class) bool) int {
+// beforeNumber returns the length of the prefix before the first number.
+func beforeNumber(text []byte) int {
 	n := 0
 	for n < len(text) {
 		k, size := classOf(text[n:])
-		if stop(k) {
-			return n
+		if k == number {
+			break
 		}
 		n += size
 	}

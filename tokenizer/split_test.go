@@ -25,11 +25,11 @@ func TestPieces(t *testing.T) {
 		{"llama3", llama3Stages, "\tx\u00a0y\n", "\tx|\u00a0y|\n"},
 		{"qwen2", qwen2Stages, "12", "1|2"},
 		{"default", defaultStages, "x=12345 (y)", "x|=|123|45| |(|y|)"},
-		{"meta", []stage{metaPiece}, "a▁▁b▁", "a|▁|▁b|▁"},
-		{"meta runs", []stage{metaRunPiece}, "a▁▁b▁", "a|▁▁b|▁"},
+		{"meta", []stage{splits(metaPiece)}, "a▁▁b▁", "a|▁|▁b|▁"},
+		{"meta runs", []stage{splits(metaRunPiece)}, "a▁▁b▁", "a|▁▁b|▁"},
 	} {
 		var got []string
-		splitAll(c.stages, []byte(c.text), func(p []byte) { got = append(got, string(p)) })
+		splitAll(c.stages, []byte(c.text), true, func(p []byte) { got = append(got, string(p)) })
 		if want := strings.Split(c.want, "|"); !slices.Equal(got, want) {
 			t.Errorf("%s, %q:\n got %q\nwant %q", c.name, c.text, got, want)
 		}

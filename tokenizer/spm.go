@@ -91,11 +91,11 @@ func (t *Tokenizer) sentencePiece(file string, scores []float64, space string, p
 	t.kind = "SentencePiece BPE"
 	t.model = m
 	if prefix {
-		t.norm.prefix = prefixEach
+		t.norm = append(t.norm, prepend(" "))
 	}
 	t.strip = prefix
 	if space != " " {
-		t.norm.space = space
+		t.norm = append(t.norm, replace(" ", space))
 		t.split = withMetaStage(nil, m.ids)
 		t.decode(plainSpaces)
 	} else {

@@ -1,6 +1,6 @@
 // Package tokenizer turns text into the ids of a vocabulary and back, with the
 // ids that the vocabulary's own tokenizer gives: byte-level BPE, SentencePiece
-// BPE with byte fallback, and plain lists of characters, from GGUF metadata,
+// BPE and Unigram, WordPiece, and plain lists of characters, from GGUF metadata,
 // tokenizer.json, vocab.json and llama2.c files. It knows nothing of models,
 // and it never strips, folds or repairs text beyond what the file asks for.
 package tokenizer
@@ -38,9 +38,11 @@ type Tokenizer struct {
 	added    added            // tokens that are found before anything else
 	norm     normalizer       // applied to what lies between them
 	split    []stage          // applied to what norm returns
+	vocab    map[string]int32 // what the model knows: ids less the tokens that are only added
 	model    model            // turns one piece of text into ids
 	strip    bool             // Decode removes the space that Encode put in front
 	bos      bos              // what goes in front of a text
+	end      bos              // what goes behind it
 	defaults []string         // settings the file leaves out, with their source
 }
 
@@ -60,6 +62,8 @@ type model interface {
 type encoder struct {
 	out    []int
 	merger merger
+	cuts   []cut           // of unigram
+	path   []int32         // of unigram
 	seen   map[string]span // ids of short pieces that occurred before
 	lost   string          // the first text without a token
 }
@@ -109,15 +113,13 @@ func (t *Tokenizer) encode(text []byte, special bool) ([]int, string) {
 			e.out = append(e.out, int(id))
 			return
 		}
-		clean := t.norm.apply(text[from:to], from == 0)
+		clean := t.norm.apply(text[from:to])
 		t.added.normalized.each(clean, special, func(id int32, a, b int) {
 			if id != noID {
 				e.out = append(e.out, int(id))
 				return
 			}
-			splitAll(t.split, t.norm.prefixed(clean[a:b], from == 0 && a == 0), func(piece []byte) {
-				t.encodePiece(e, piece)
-			})
+			splitAll(t.split, clean[a:b], from == 0 && a == 0, func(piece []byte) { t.encodePiece(e, piece) })
 		})
 	})
 	return e.out, e.lost
@@ -146,7 +148,8 @@ func (e *encoder) lose(text []byte) {
 // Decode returns the bytes that ids stand for; special tokens appear under
 // their names. The space that Encode puts in front of a text where the file
 // asks for it is taken away again. For byte-level vocabularies without a
-// normalizer Decode(Encode(x)) is x for every x.
+// normalizer Decode(Encode(x)) is x for every x; WordPiece puts a space between
+// the words and their marks, wherever the text had some or none.
 // It panics if an id is outside [0, Size).
 func (t *Tokenizer) Decode(ids []int) []byte {
 	var out []byte
@@ -191,6 +194,11 @@ func (t *Tokenizer) ID(piece string) (int, bool) {
 func (t *Tokenizer) BOS() (id int, add bool, source string) {
 	return int(t.bos.id), t.bos.add, t.bos.source
 }
+
+// End returns whether the file's own settings put a token behind every text,
+// and which one: [SEP] of BERT, </s> of T5 and RoBERTa. The id means nothing
+// when add is false.
+func (t *Tokenizer) End() (id int, add bool) { return int(t.end.id), t.end.add }
 
 // Size returns the number of ids: one more than the largest.
 func (t *Tokenizer) Size() int { return len(t.pieces) }

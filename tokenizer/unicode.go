@@ -14,6 +14,31 @@ func isNumber(r rune) bool {
 	return unicode.IsNumber(r) || r >= 0x10D40 && unicode.Is(numbers16, r)
 }
 
+func isMark(r rune) bool { return unicode.Is(unicode.M, r) || r >= 0x897 && unicode.Is(marks16, r) }
+
+func isPunct(r rune) bool { return unicode.IsPunct(r) || r >= 0x1B4E && unicode.Is(puncts16, r) }
+
+func isSymbol(r rune) bool { return unicode.IsSymbol(r) || r >= 0x2427 && unicode.Is(symbols16, r) }
+
+// isUpperSide reports what may stand on the upper side of a word in o200k's
+// expression: [\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]. isLowerSide is
+// [\p{Ll}\p{Lm}\p{Lo}\p{M}].
+func isUpperSide(r rune) bool {
+	if r < 0x80 {
+		return 'A' <= r && r <= 'Z'
+	}
+	return unicode.In(r, unicode.Lu, unicode.Lt, unicode.Lm, unicode.Lo, unicode.M) ||
+		r >= 0x897 && unicode.In(r, uppers16, modifiers16, others16, marks16)
+}
+
+func isLowerSide(r rune) bool {
+	if r < 0x80 {
+		return 'a' <= r && r <= 'z'
+	}
+	return unicode.In(r, unicode.Ll, unicode.Lm, unicode.Lo, unicode.M) ||
+		r >= 0x897 && unicode.In(r, lowers16, modifiers16, others16, marks16)
+}
+
 var letters16 = &unicode.RangeTable{
 	R16: []unicode.Range16{
 		{Lo: 0x1C89, Hi: 0x1C8A, Stride: 1}, {Lo: 0xA7CB, Hi: 0xA7CD, Stride: 1}, {Lo: 0xA7DA, Hi: 0xA7DC, Stride: 1},

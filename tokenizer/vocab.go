@@ -15,6 +15,7 @@ func newVocab(file string, pieces []string, kinds []tokenKind) (*Tokenizer, erro
 		return nil, &xerr.Format{File: file, What: "tokens", Found: "none", Want: "a vocabulary"}
 	}
 	t := &Tokenizer{pieces: pieces, kinds: kinds, ids: make(map[string]int32, len(pieces))}
+	t.vocab = t.ids
 	for i, p := range pieces {
 		if p == "" {
 			continue
@@ -71,5 +72,5 @@ func withMetaStage(stages []stage, ids map[string]int32) []stage {
 			return stages
 		}
 	}
-	return append(stages[:len(stages):len(stages)], metaRunPiece)
+	return append(stages[:len(stages):len(stages)], splits(metaRunPiece))
 }
