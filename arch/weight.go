@@ -24,9 +24,6 @@ type Weight struct {
 	step       int      // from a row to the next in the tensor; 0: 1
 }
 
-// rowOrder returns the row to which row i of the file belongs.
-type rowOrder func(i int) int
-
 // Name returns the tensor's name in the checkpoint.
 func (w Weight) Name() string { return w.tensor.Name }
 
@@ -165,83 +162,6 @@ func (w Weight) read(dst linalg.Matrix32, from int) error {
 		}
 	}
 	return nil
-}
-
-// Vector is a bias, a gain or a table of a checkpoint.
-type Vector struct {
-	N int
-
-	c      *checkpoint.Checkpoint
-	tensor *checkpoint.Tensor
-	order  rowOrder // as Weight.order
-	first  int      // value of the tensor that is value 0
-	step   int      // from a value to the next in the tensor; 0: 1
-	plus   float32  // added to every value: gains that the file stores less 1
-	parts  []Vector // the vector is these, one after another; nil: it is of one tensor
-}
-
-// Load fills dst with the vector as float32. Errors as Weight.Load. It panics
-// if dst has another length.
-func (v Vector) Load(dst []float32) error {
-	if len(dst) != v.N {
-		panic(fmt.Sprintf("arch: Load of %d values into %d", v.N, len(dst)))
-	}
-	if v.parts != nil {
-		return v.loadParts(dst)
-	}
-	stored := make([]float32, v.tensor.Elements())
-	if err := v.tensor.Float32s(stored); err != nil {
-		return err
-	}
-	if i := nonFinite(stored); i >= 0 {
-		return notFinite(v.c.Path, v.tensor.Name, fmt.Sprintf("[%d]", i), stored[i])
-	}
-	for i := range v.N {
-		at := i
-		if v.order != nil {
-			at = v.order(i)
-		}
-		dst[at] = stored[v.first+i*max(1, v.step)] + v.plus
-	}
-	return nil
-}
-
-func (v Vector) loadParts(dst []float32) error {
-	for _, part := range v.parts {
-		if err := part.Load(dst[:part.N]); err != nil {
-			return err
-		}
-		dst = dst[part.N:]
-	}
-	return nil
-}
-
-func (v Vector) where() string { return v.c.Path + ": tensor " + quote(v.tensor.Name) }
-
-// deinterleaved is the order of rows that llama.cpp stores for its own RoPE, in
-// heads of d rows: it turns rows (2j, 2j+1) together and Hugging Face rows
-// (j, j + d/2).
-func deinterleaved(d int) rowOrder {
-	return func(i int) int {
-		in := i % d
-		return i - in + in%2*(d/2) + in/2
-	}
-}
-
-// grouped is the order of a fused projection that stores, one group after
-// another, the queries of the group, its key and its value, each of d rows;
-// queries is how many query heads a group has.
-func grouped(groups, queries, d int) rowOrder {
-	return func(i int) int {
-		group, part, in := i/((queries+2)*d), i/d%(queries+2), i%d
-		switch part {
-		case queries:
-			return (groups*queries+group)*d + in
-		case queries + 1:
-			return (groups*queries+groups+group)*d + in
-		}
-		return (group*queries+part)*d + in
-	}
 }
 
 // nonFinite returns the place of the first NaN or infinity, or −1.
