@@ -4,6 +4,7 @@ import "errors"
 
 // labCmd holds the theory simulators, one line and one file for each.
 type labCmd struct {
+	Collapse   labCollapseCmd   `cmd:"" help:"Why attention loses rank: simulated, predicted and, with --model, measured."`
 	Specialize labSpecializeCmd `cmd:"" help:"How softmax heads divide the work among themselves: phases, limits, pruning."`
 }
 

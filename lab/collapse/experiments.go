@@ -169,7 +169,7 @@ var fixesExperiment = &Experiment{
 	Name: "fixes", Title: "What each fix does to the gap and to depth",
 	Question: "Which changes remove the outlier, which only scale it, and which make it anew?",
 	columns: []column{{"sigma1", "s1"}, {"sigma2", "s2"}, {"gap", "1-s2/s1"}, {"row_sum", "row sum"}, {"attention_stable_rank", "sr(A)"},
-		{"stable_rank", "sr(S_l)"}, {"log10_excess", "lg sr-1"}},
+		{"stable_rank", "sr(S_1)"}},
 	plan: func(o *Options) []unit {
 		var own []Config
 		for _, f := range Fixes {
@@ -187,7 +187,7 @@ var fixesExperiment = &Experiment{
 			}
 		}
 		cast := o.cast(own...)
-		plan := o.grid(unit{experiment: "fixes", kind: matrixKind}, cast, []int{256}, 3)
+		plan := o.grid(unit{experiment: "fixes", kind: matrixKind}, cast, []int{128}, 5)
 		return append(plan, o.grid(unit{experiment: "fixes", kind: forwardKind, depth: or(o.Depth, 6)}, cast, []int{128}, 5)...)
 	},
 	analyze: analyzeFixes,

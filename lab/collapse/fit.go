@@ -86,13 +86,22 @@ func (f *Fit) judge() {
 	}
 }
 
+// closeExponent is how far, relative to an exponent above 1, a fit may be off to be
+// called close: chosen, not derived; terms of relative order 1/T bend the fit by that
+// much over the sizes here.
+const closeExponent = 0.05
+
 // against says how far the fit is from an exponent. Laws hold for large T: where the
 // fit is off but the last pair of sizes comes closer, it says so.
 func (f *Fit) against(want float64) string {
 	if want >= f.Interval[0] && want <= f.Interval[1] {
 		return fmt.Sprintf("%.3g: agrees", want)
 	}
-	s := fmt.Sprintf("%.3g: differs by %+.2g", want, f.Exponent-want)
+	word := "differs by"
+	if math.Abs(f.Exponent-want) <= closeExponent*max(1, math.Abs(want)) {
+		word = "close, off by"
+	}
+	s := fmt.Sprintf("%.3g: %s %+.2g", want, word, f.Exponent-want)
 	if math.Abs(f.Last-want) < 0.8*math.Abs(f.Exponent-want) {
 		s += fmt.Sprintf(", %+.2g between the last two sizes", f.Last-want)
 	}

@@ -18,7 +18,7 @@ const MaxWhole = 2048
 const wholeUpTo = 256
 
 // maxEigen is the largest T for which |λ₂| is computed.
-const maxEigen = 1024
+const maxEigen = 512
 
 // Matrix draws one attention matrix of layer 1 and returns what its spectrum tells,
 // with all its singular values where whole asks for them (T ≤ MaxWhole) and else the

@@ -13,7 +13,7 @@ type singular struct {
 	FirstExp int
 	Rest     []float64 // descending
 	RestExp  int
-	Together bool // from one decomposition: values below singularNoise·σ₁ are rounding
+	Noise    float64 // ·2^RestExp: what rounding makes of a zero
 }
 
 // singularNoise is 16ε: what the decomposition of a matrix of some hundred rows leaves
@@ -34,12 +34,12 @@ func singularValues(x tokens) (singular, error) {
 		if err != nil {
 			return singular{}, err
 		}
-		return singular{s[0], x.R.E, s[1:], x.R.E, true}, nil
+		return singular{s[0], x.R.E, s[1:], x.R.E, singularNoise * s[0]}, nil
 	}
 	root := math.Sqrt(float64(n))
 	if x.R.log2Norm()-x.C.log2Norm()-math.Log2(root) < splitBelow {
 		s, err := linalg.SingularValues(acrossFrom(x.R.M, x.C.M.Data))
-		return singular{root * linalg.Frobenius(x.C.M), x.C.E, s, x.R.E, false}, err
+		return singular{root * linalg.Frobenius(x.C.M), x.C.E, s, x.R.E, singularNoise * linalg.Frobenius(x.R.M)}, err
 	}
 	e := x.top()
 	stacked := linalg.New(n+1, x.R.M.Cols)
@@ -51,7 +51,7 @@ func singularValues(x tokens) (singular, error) {
 	if err != nil {
 		return singular{}, err
 	}
-	return singular{s[0], e, s[1:], e, true}, nil
+	return singular{s[0], e, s[1:], e, singularNoise * s[0]}, nil
 }
 
 // acrossFrom returns m·H without its first column, H the Householder reflection that

@@ -1,0 +1,399 @@
+package collapse
+
+import (
+	"bufio"
+	"cmp"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strings"
+)
+
+// TextOptions of WriteText.
+type TextOptions struct {
+	Width   int      // of the terminal; 0: 80
+	Written []string // files that hold the whole result
+}
+
+// WriteText writes the result for a terminal: for each experiment its question, a table
+// at the largest size, the fitted laws and the statements of theory.
+func WriteText(w io.Writer, r *Result, o TextOptions) error {
+	t := &text{w: bufio.NewWriter(w), width: or(o.Width, 80), r: r}
+	if r.Partial {
+		t.wrapped("", "Partial: interrupted. Cells of finished simulations only.")
+		t.line("")
+	}
+	switch {
+	case r.Source != nil:
+		t.measured()
+	case r.Paper:
+		t.paper()
+	default:
+		for _, e := range Experiments {
+			if slices.Contains(r.Experiments, e.Name) {
+				t.experiment(e)
+			}
+		}
+	}
+	if len(o.Written) > 0 {
+		t.wrapped("", "written: "+strings.Join(o.Written, ", "))
+	}
+	return t.w.Flush()
+}
+
+type text struct {
+	w     *bufio.Writer
+	width int
+	r     *Result
+}
+
+func (t *text) line(format string, args ...any) {
+	fmt.Fprintln(t.w, strings.TrimRight(fmt.Sprintf(format, args...), " "))
+}
+
+// wrapped breaks a paragraph at the width; further lines are indented by two more.
+func (t *text) wrapped(indent, s string) {
+	line := indent
+	for _, word := range strings.Fields(s) {
+		if len([]rune(line))+1+len([]rune(word)) > t.width && strings.TrimSpace(line) != "" {
+			t.line("%s", line)
+			line = indent + "  "
+		}
+		if strings.TrimSpace(line) != "" {
+			line += " "
+		}
+		line += word
+	}
+	t.line("%s", line)
+}
+
+func (t *text) experiment(e *Experiment) {
+	t.line("%s: %s", e.Name, e.Title)
+	t.wrapped("  ", e.Question)
+	t.line("")
+	switch e.Name {
+	case "width":
+		t.pivot(e.Name, "lg(sr(S_l) - 1) by T", byT, excessOf)
+	case "depth":
+		t.pivot(e.Name, "sr(S_l) by layer, at the largest T", byLayer, rankOf)
+	case "gradient":
+		t.pivot(e.Name, "lg of the squared norm of dX_L/dW_1 by T", byT, func(c *Cell) string { return stat(c, "log10_gradient", "%.2f") })
+	case "fixes":
+		t.columns(e)
+		t.pivot(e.Name, "sr(S_l) by layer", byLayer, rankOf)
+	default:
+		t.columns(e)
+	}
+	t.verdicts(e.Name)
+}
+
+// verdicts prints fits and statements.
+func (t *text) verdicts(experiment string) {
+	for _, f := range t.r.Fits {
+		if f.Experiment == experiment {
+			t.wrapped("  ", fitName(f)+": "+f.Verdict)
+		}
+	}
+	for _, l := range t.r.Lines {
+		if l.Experiment == experiment {
+			t.wrapped("  ", statementText(l))
+		}
+	}
+	t.line("")
+}
+
+func fitName(f Fit) string {
+	place := fmt.Sprintf("l=%d", f.Layer)
+	if f.Depth > 0 {
+		place = fmt.Sprintf("L=%d", f.Depth)
+	}
+	name := f.Configuration + ", " + quantityName(f.Quantity)
+	if f.Experiment != "gap" {
+		name += ", " + place
+	}
+	if f.Gamma != 1 {
+		name += fmt.Sprintf(", gamma %.3g", f.Gamma)
+	}
+	return name
+}
+
+func quantityName(q string) string {
+	names := map[string]string{"sigma2": "s2", "lambda2": "|l2|", "10^log10_excess": "sr - 1", "stable_rank": "sr", "10^log10_gradient": "squared gradient"}
+	if n, ok := names[q]; ok {
+		return n
+	}
+	return q
+}
+
+func statementText(l Line) string {
+	mark := "shown"
+	if l.Agrees != nil {
+		mark = map[bool]string{true: "agrees", false: "DIFFERS"}[*l.Agrees]
+	}
+	return fmt.Sprintf("[%s] %s: theory %s; measured %s", mark, l.Claim, l.Theory, l.Measured)
+}
+
+// stat formats the mean of an observable, or a dash.
+func stat(c *Cell, name, format string) string {
+	s, ok := c.Stats[name]
+	if !ok || s.Seeds == 0 {
+		return "-"
+	}
+	return fmt.Sprintf(format, s.Mean)
+}
+
+func excessOf(c *Cell) string { return stat(c, "log10_excess", "%.2f") }
+
+// rankOf shows the stable rank, and near 1 the excess over 1.
+func rankOf(c *Cell) string {
+	s, ok := c.Stats["stable_rank"]
+	switch {
+	case !ok || s.Seeds == 0:
+		return "-"
+	case s.Mean < 1.001:
+		if e, ok := c.Stats["log10_excess"]; ok && e.Seeds > 0 {
+			return fmt.Sprintf("1+1e%.0f", e.Mean)
+		}
+		return "1"
+	}
+	return fmt.Sprintf("%.4g", s.Mean)
+}
+
+// columns prints one row for each configuration at its largest T, one column for each
+// observable.
+func (t *text) columns(e *Experiment) {
+	rows := [][]string{{"configuration", "T"}}
+	for _, c := range e.columns {
+		rows[0] = append(rows[0], c.head)
+	}
+	names, _ := t.r.configurations(e.Name)
+	for _, name := range names {
+		for _, gamma := range t.gammas(e.Name) {
+			cells := t.at(e.Name, name, gamma)
+			if len(cells) == 0 {
+				continue
+			}
+			row := []string{label(name, gamma), ""}
+			for _, col := range e.columns {
+				value := "-"
+				for _, c := range cells { // the largest T that has it comes last
+					if _, ok := c.Stats[col.name]; ok {
+						value = stat(c, col.name, "%.4g")
+						row[1] = fmt.Sprint(c.T)
+					}
+				}
+				row = append(row, value)
+			}
+			rows = append(rows, row)
+		}
+	}
+	t.table(rows)
+}
+
+func label(name string, gamma float64) string {
+	if gamma == 1 {
+		return name
+	}
+	return fmt.Sprintf("%s, gamma %.3g", name, gamma)
+}
+
+func (t *text) gammas(experiment string) (all []float64) {
+	for _, c := range t.r.Cells {
+		if c.Experiment == experiment && !slices.Contains(all, c.Gamma) {
+			all = append(all, c.Gamma)
+		}
+	}
+	return all
+}
+
+// at returns cells of a configuration by T, then layer.
+func (t *text) at(experiment, name string, gamma float64) []*Cell {
+	var all []*Cell
+	for _, c := range t.r.Cells {
+		if c.Experiment == experiment && c.Configuration == name && c.Gamma == gamma {
+			all = append(all, c)
+		}
+	}
+	slices.SortStableFunc(all, func(a, b *Cell) int { return cmp.Or(cmp.Compare(a.T, b.T), cmp.Compare(b.Layer, a.Layer)) })
+	return all
+}
+
+// axis says what a pivot table has across.
+type across int
+
+const (
+	byT across = iota
+	byLayer
+)
+
+// shownLayers are those that a table by layer has.
+var shownLayers = []int{1, 2, 3, 5, 8, 12, 20, 50, 100}
+
+// pivot prints a table with T or layers across.
+func (t *text) pivot(experiment, title string, a across, show func(c *Cell) string) {
+	names, _ := t.r.configurations(experiment)
+	var heads []int
+	byRow := map[string]map[int]string{}
+	var order []string
+	for _, gamma := range t.gammas(experiment) {
+		for _, name := range names {
+			cells := t.at(experiment, name, gamma)
+			largest := 0
+			for _, c := range cells {
+				largest = max(largest, c.T)
+			}
+			for _, c := range cells {
+				row, col := label(name, gamma), c.T
+				if _, ok := c.Stats["stable_rank"]; !ok && a == byLayer {
+					continue // of another kind
+				}
+				switch {
+				case a == byLayer && (c.T != largest || !slices.Contains(shownLayers, c.Layer)):
+					continue
+				case a == byLayer:
+					col = c.Layer
+				case c.Depth > 0:
+					row += fmt.Sprintf(", L=%d", c.Depth)
+				default:
+					row += fmt.Sprintf(", l=%d", c.Layer)
+				}
+				if byRow[row] == nil {
+					byRow[row] = map[int]string{}
+					order = append(order, row)
+				}
+				byRow[row][col] = show(c)
+				if !slices.Contains(heads, col) {
+					heads = append(heads, col)
+				}
+			}
+		}
+	}
+	slices.Sort(heads)
+	prefix := map[across]string{byT: "T=", byLayer: "l="}[a]
+	rows := [][]string{{title}}
+	for _, h := range heads {
+		rows[0] = append(rows[0], prefix+fmt.Sprint(h))
+	}
+	if a == byT {
+		slices.SortStableFunc(order, func(x, y string) int { return cmp.Compare(rowName(x), rowName(y)) * boolInt(rowName(x) == rowName(y)) })
+	}
+	for _, name := range order {
+		row := []string{name}
+		for _, h := range heads {
+			row = append(row, or(byRow[name][h], "-"))
+		}
+		rows = append(rows, row)
+	}
+	t.table(rows)
+}
+
+func rowName(s string) string { return s[:strings.LastIndex(s, ", ")] }
+
+func boolInt(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// table aligns columns, the first to the left. A table that is too wide has its row
+// names on lines of their own.
+func (t *text) table(rows [][]string) {
+	if len(rows) < 2 {
+		return
+	}
+	width := make([]int, len(rows[0]))
+	for _, row := range rows {
+		for i, cell := range row {
+			width[i] = max(width[i], len([]rune(cell)))
+		}
+	}
+	total := 2 + width[0]
+	for _, w := range width[1:] {
+		total += w + 2
+	}
+	for n, row := range rows {
+		name := "  " + row[0]
+		if total > t.width {
+			t.line("%s", name)
+			name = "   "
+		} else {
+			name += strings.Repeat(" ", width[0]-len([]rune(row[0])))
+		}
+		line := name
+		for i, cell := range row[1:] {
+			line += "  " + strings.Repeat(" ", width[i+1]-len([]rune(cell))) + cell
+		}
+		t.line("%s", line)
+		if n == 0 {
+			t.line("  %s", strings.Repeat("-", min(total, t.width)-2))
+		}
+	}
+	t.line("")
+}
+
+// paper prints the published table beside ours.
+func (t *text) paper() {
+	t.line("paper: the published sweep, mean sr(S_l) of %d simulations", t.seeds())
+	t.wrapped("  ", "Each cell: ours (published). * beyond 3 standard errors of the difference. Published nan: float32 over- or underflow. gamma = 1.")
+	t.line("")
+	for _, size := range []int{40, 150} {
+		rows := [][]string{{fmt.Sprintf("T = %d", size), "l=1", "l=2", "l=3", "l=6", "l=10"}}
+		var row []string
+		for _, d := range t.r.Published {
+			if d.T != size {
+				continue
+			}
+			if len(row) == 0 || row[0] != d.Configuration {
+				if len(row) > 0 {
+					rows = append(rows, row)
+				}
+				row = []string{d.Configuration}
+			}
+			theirs, mark := "nan", ""
+			if d.Mean != nil {
+				theirs = fmt.Sprintf("%.3g", *d.Mean)
+			}
+			if d.Z != nil && math.Abs(*d.Z) > 3 {
+				mark = "*"
+			}
+			row = append(row, fmt.Sprintf("%.3g (%s)%s", d.Ours.Mean, theirs, mark))
+		}
+		if len(row) > 0 {
+			rows = append(rows, row)
+		}
+		for i := range rows { // a partial sweep may lack layers
+			for len(rows[i]) < len(rows[0]) {
+				rows[i] = append(rows[i], "-")
+			}
+		}
+		t.table(rows)
+	}
+	for _, gamma := range t.gammas("paper") {
+		if gamma != 1 || len(t.r.Published) == 0 {
+			t.line("gamma = %.3g, at the largest T", gamma)
+			t.onlyGamma(gamma)
+		}
+	}
+	t.verdicts("paper")
+}
+
+func (t *text) seeds() int {
+	n := 0
+	for _, c := range t.r.Cells {
+		n = max(n, c.Seeds)
+	}
+	return n
+}
+
+// onlyGamma prints stable ranks by layer for one gamma.
+func (t *text) onlyGamma(gamma float64) {
+	sub := &Result{}
+	for _, c := range t.r.Cells {
+		if c.Gamma == gamma {
+			sub.Cells = append(sub.Cells, c)
+		}
+	}
+	(&text{w: t.w, width: t.width, r: sub}).pivot("paper", "sr(S_l)", byLayer, rankOf)
+}
