@@ -18,8 +18,8 @@ import (
 // layer, and where it stands.
 type Difference struct {
 	Layer  int     // −1 for logits
-	Tensor string  // "q", "k", "v", "x" or "logits"
-	Max    float64 // largest |ours − reference|; +Inf where one of the two is not finite
+	Tensor string  // "q", "k", "v", "x", "sink" or "logits"; where they differ also "scale", "mask", "softcap", "alibi"
+	Max    float64 // largest |ours − reference|; +Inf where one of the two is not finite, and for other masks; of scale, softcap and alibi relative to the reference
 	Scale  float64 // largest |reference|, to judge Max by
 	Where  string  // such as "head 3, token 17, column 5"
 	Ours   float64
@@ -34,8 +34,9 @@ type logitsReference struct {
 
 // Verify runs a model on the tokens of a reference and compares, layer by layer.
 //
-// reference is a capture, whose q, k, v and residual stream are compared, or a
-// JSON file {"ids": […], "logits_last": […]}, whose logits after the last token are.
+// reference is a capture, whose q, k, v, residual stream, sinks and logits after
+// the last token are compared as far as it has them, and how scores come of q and
+// k; or a JSON file {"ids": […], "logits_last": […]}, whose logits are.
 // Errors are those of Scan; differences are not errors: compare Max with a tolerance.
 func Verify(ctx context.Context, model, reference string, progress func(done, total int64)) ([]Difference, error) {
 	src, err := openModel(model)
@@ -68,26 +69,39 @@ func (s *source) verifyLogits(ctx context.Context, file string, step func(done, 
 		return nil, &xerr.Format{File: file, Found: "neither a capture nor a JSON object with ids and logits_last",
 			Want: `a capture file, or {"ids": […], "logits_last": […]}`, Hint: "docs/formats/capture.md says how to make a capture"}
 	}
-	if len(ref.LogitsLast) != s.model.Vocab {
-		return nil, &xerr.Format{File: file, What: "logits_last", Found: fmt.Sprintf("%d numbers", len(ref.LogitsLast)),
-			Want: fmt.Sprintf("%d, the vocabulary of %s", s.model.Vocab, s.name)}
-	}
 	if err := s.checkIDs(file, ref.IDs); err != nil {
 		return nil, err
 	}
-	if s.model.Head == nil {
-		return nil, &xerr.Unsupported{File: s.name, What: "logits", Found: "a model without an output head", Want: "a capture as the reference",
-			Hint: "docs/formats/capture.md says how to make a capture"}
+	if err := s.checkLogits(file, len(ref.LogitsLast)); err != nil {
+		return nil, err
 	}
 	out, err := forward.Run(ctx, s.model, ref.IDs, &forward.Options{Layers: []int{}, Progress: step}, nil)
 	if err != nil {
 		return nil, err
 	}
-	d := Difference{Layer: -1, Tensor: "logits", Max: -1}
-	for id, theirs := range ref.LogitsLast {
-		d.take(float64(out.LogitsLast[id]), theirs, func() string { return fmt.Sprintf("token id %d", id) })
+	return []Difference{compareLogits(out.LogitsLast, ref.LogitsLast)}, nil
+}
+
+// checkLogits refuses a reference's logits, n of them, that the model has no
+// counterpart of.
+func (s *source) checkLogits(file string, n int) error {
+	if s.model.Head == nil {
+		return &xerr.Unsupported{File: s.name, What: "logits", Found: "a model without an output head", Want: "a capture without logits as the reference",
+			Hint: "docs/formats/capture.md says how to make a capture"}
 	}
-	return []Difference{d}, nil
+	if n != s.model.Vocab {
+		return &xerr.Format{File: file, What: "logits_last", Found: fmt.Sprintf("%d numbers", n),
+			Want: fmt.Sprintf("%d, the vocabulary of %s", s.model.Vocab, s.name)}
+	}
+	return nil
+}
+
+func compareLogits(ours []float32, theirs []float64) Difference {
+	d := Difference{Layer: -1, Tensor: "logits", Max: -1}
+	for id, v := range theirs {
+		d.take(float64(ours[id]), v, func() string { return fmt.Sprintf("token id %d", id) })
+	}
+	return d
 }
 
 func (s *source) verifyCapture(ctx context.Context, file string, step func(done, total int)) ([]Difference, error) {
@@ -103,8 +117,17 @@ func (s *source) verifyCapture(ctx context.Context, file string, step func(done,
 	if err := s.checkIDs(file, tokens); err != nil {
 		return nil, err
 	}
+	logits, err := ref.LogitsLast()
+	if err != nil {
+		return nil, err
+	}
+	if logits != nil {
+		if err := s.checkLogits(file, len(logits)); err != nil {
+			return nil, err
+		}
+	}
 	var all []Difference
-	_, err = s.layers(ctx, tokens, ref.Layers(), false, step, func(ours *head.Layer) error {
+	out, err := s.layers(ctx, tokens, ref.Layers(), logits != nil, step, func(ours *head.Layer) error {
 		theirs, err := ref.Layer(ours.Index)
 		if err != nil {
 			return err
@@ -113,7 +136,13 @@ func (s *source) verifyCapture(ctx context.Context, file string, step func(done,
 		all = append(all, differences...)
 		return err
 	})
-	return all, err
+	if err != nil {
+		return nil, err
+	}
+	if logits != nil {
+		all = append(all, compareLogits(out.LogitsLast, logits))
+	}
+	return all, nil
 }
 
 // compareLayers compares the heads that the reference has; it may be subsampled.
@@ -123,8 +152,9 @@ func compareLayers(file string, ours, theirs *head.Layer) ([]Difference, error) 
 		byHead[p.ID.Head] = p
 	}
 	q := Difference{Layer: ours.Index, Tensor: "q", Max: -1}
-	k, v, x := q, q, q
-	k.Tensor, v.Tensor, x.Tensor = "k", "v", "x"
+	k, v, x, sink := q, q, q, q
+	k.Tensor, v.Tensor, x.Tensor, sink.Tensor = "k", "v", "x", "sink"
+	var scores scoring
 	for _, b := range theirs.Pairs {
 		a, ok := byHead[b.ID.Head]
 		if !ok {
@@ -138,15 +168,17 @@ func compareLayers(file string, ours, theirs *head.Layer) ([]Difference, error) 
 		q.matrices(name, a.Q, b.Q)
 		k.matrices(name, a.K, b.K)
 		v.matrices(name, a.V, b.V)
+		sink.sinks(name, a.Sink, b.Sink)
+		scores.compare(name, a, b)
 	}
 	x.matrices("", ours.X, theirs.X)
 	var found []Difference
-	for _, d := range []Difference{q, k, v, x} {
+	for _, d := range []Difference{q, k, v, x, sink} {
 		if d.Max >= 0 { // the reference has this tensor
 			found = append(found, d)
 		}
 	}
-	return found, nil
+	return append(found, scores.found...), nil
 }
 
 // matrices takes every entry of the reference's matrix, if it has one.

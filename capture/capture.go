@@ -31,6 +31,7 @@ type Capture struct {
 
 	f      *safetensors.File
 	layers map[int]*layer
+	logits *safetensors.Tensor // after the last token; nil: none
 	tokens int
 }
 

@@ -112,6 +112,12 @@ var files = []struct {
 	{"sink", build(with(), q(4, 3, 2), k(2, 3, 2), f32("layers.0.sink", 2)), "shape: [2], want [4]"},
 	{"alibi", build(with(), q(4, 3, 2), k(2, 3, 2), f32("layers.0.alibi", 2)), "shape: [2], want [4]"},
 	{"write_norm", build(with(), q(4, 3, 2), k(2, 3, 2), f32("layers.0.write_norm", 1, 4)), "shape: [1 4], want [4]"},
+	{"logits", build(with("tokens", "[1,2,4]"), q(4, 3, 2), k(2, 3, 2), f32("logits_last", 5)), ""},
+	{"logits too few", build(with("tokens", "[1,2,5]"), q(4, 3, 2), k(2, 3, 2), f32("logits_last", 5)), `tensor "logits_last": shape: [5], want more logits`},
+	{"logits of every token", build(with(), q(4, 3, 2), k(2, 3, 2), f32("logits_last", 3, 5)), `tensor "logits_last": shape: [3 5], want [any] (vocab)`},
+	{"no logits", build(with(), q(4, 3, 2), k(2, 3, 2), f32("logits_last", 0)), `tensor "logits_last": shape: [0], want [any]`},
+	{"logits dtype", build(with(), q(4, 3, 2), k(2, 3, 2), part{"logits_last", "F64", []int{5}, nil}), `"logits_last": dtype: F64`},
+	{"logits alone", build(with(), f32("logits_last", 5)), "no layer"},
 	{"dtype", build(with(), part{"layers.0.q", "F64", []int{4, 3, 2}, nil}, k(2, 3, 2)), `"layers.0.q": dtype: F64, want F32, F16 or BF16`},
 }
 
@@ -134,6 +140,9 @@ func TestOpen(t *testing.T) {
 }
 
 func readAll(t testing.TB, c *Capture) {
+	if logits, err := c.LogitsLast(); err != nil || (len(logits) > 0) != c.HasLogits() {
+		t.Fatalf("%d logits, %v", len(logits), err)
+	}
 	for _, i := range c.Layers() {
 		l, err := c.Layer(i)
 		if err != nil {
@@ -362,6 +371,13 @@ func TestWriteRead(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
+		logits := rapid.SliceOfN(rapid.Float32(), 0, 4).Draw(t, "logits")
+		if len(logits) > 0 {
+			logits = append(logits, make([]float32, 20)...) // more than the largest id
+			if err := w.LogitsLast(logits); err != nil {
+				t.Fatal(err)
+			}
+		}
 		if err := w.Close(); err != nil {
 			t.Fatal(err)
 		}
@@ -370,6 +386,15 @@ func TestWriteRead(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer c.Close()
+		again, err := c.LogitsLast()
+		if err != nil || len(again) != len(logits) {
+			t.Fatalf("%d logits, %v, want %d", len(again), err, len(logits))
+		}
+		for i, v := range again {
+			if float32(v) != logits[i] {
+				t.Fatalf("logit %d: %g, want %g", i, v, logits[i])
+			}
+		}
 		if got := c.Meta; got.Model != "m" || *got.Step != *meta.Step || !reflect.DeepEqual(got.Extra, meta.Extra) ||
 			!reflect.DeepEqual(got.Scalars, meta.Scalars) || !reflect.DeepEqual(got.Positions, meta.Positions) || c.Ignored != nil {
 			t.Fatalf("metadata %+v, want %+v", got, meta)

@@ -38,7 +38,7 @@ func (c *Capture) check() error {
 			return c.badKey(list.key, fmt.Sprintf("%d items", len(list.n)), fmt.Sprintf("%d, one for each token", c.tokens))
 		}
 	}
-	return nil
+	return c.checkLogits()
 }
 
 func (c *Capture) badKey(key string, found, want any) error {

@@ -20,6 +20,32 @@ type layer struct {
 	q, k, v, x, writeNorm, sink, alibi *safetensors.Tensor
 }
 
+// slot returns where a tensor belongs; nil for one that the format does not know.
+func (c *Capture) slot(name string) **safetensors.Tensor {
+	if name == logitsName {
+		return &c.logits
+	}
+	i, part, ok := split(name)
+	if !ok {
+		return nil
+	}
+	l := c.layers[i]
+	if l == nil {
+		l = &layer{}
+	}
+	slot := l.slot(part)
+	if slot != nil {
+		c.layers[i] = l
+	}
+	return slot
+}
+
+// slot returns the field of a tensor, nil for one that the format does not know.
+func (l *layer) slot(part string) **safetensors.Tensor {
+	return map[string]**safetensors.Tensor{"q": &l.q, "k": &l.k, "v": &l.v, "x": &l.x,
+		"write_norm": &l.writeNorm, "sink": &l.sink, "alibi": &l.alibi}[part]
+}
+
 // Dims are the sizes of one layer; 0 for what is absent.
 type Dims struct {
 	Heads, KVHeads int // in the file, which may hold a part of the model's
@@ -50,18 +76,12 @@ func notOurs(path string, err error) error {
 	return err
 }
 
-// collect sorts the file's tensors into layers.
+// collect sorts the file's tensors into layers and the logits.
 func (c *Capture) collect() error {
 	for _, name := range c.f.Names() {
 		t, _ := c.f.Tensor(name)
-		i, part, ok := split(name)
-		l := c.layers[i]
-		if l == nil {
-			l = &layer{}
-		}
-		slot := map[string]**safetensors.Tensor{"q": &l.q, "k": &l.k, "v": &l.v, "x": &l.x,
-			"write_norm": &l.writeNorm, "sink": &l.sink, "alibi": &l.alibi}[part]
-		if !ok || slot == nil {
+		slot := c.slot(name)
+		if slot == nil {
 			c.Ignored = append(c.Ignored, name)
 			continue
 		}
@@ -71,7 +91,6 @@ func (c *Capture) collect() error {
 			return c.bad(name, "dtype", t.DType, "F32, F16 or BF16")
 		}
 		*slot = t
-		c.layers[i] = l
 	}
 	if len(c.layers) == 0 {
 		return &xerr.Format{File: c.Path, What: "tensors", Found: "no layer", Want: "layers.0.q and layers.0.k, or other layers", Hint: hintTap}

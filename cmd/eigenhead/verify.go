@@ -9,16 +9,19 @@ import (
 // verifyCmd compares a model with a reference.
 type verifyCmd struct {
 	Model     string  `arg:"" help:"Model file or folder, or \"demo\"."`
-	Reference string  `arg:"" help:"Capture file (q, k, v, residual stream), or JSON with ids and logits_last."`
+	Reference string  `arg:"" help:"Capture file (q, k, v, residual stream, sinks, logits), or JSON with ids and logits_last."`
 	Tolerance float64 `default:"0.001" help:"Largest absolute difference that passes."`
 }
 
 // Help is the long help, with examples that work as they stand.
 func (verifyCmd) Help() string {
 	return `Runs the reference's own tokens through the model and prints, for every layer, the
-largest absolute difference and where it is. Exit code 1 above --tolerance.
+largest absolute difference and where it is; scale, mask, softcap and ALiBi slopes
+only where they differ. Exit code 1 above --tolerance. The Python package in
+clients/python writes the capture of a Hugging Face model.
 
 Examples:
+  python -m eigenhead.reference gpt2/ text.txt ref.safetensors && eigenhead verify gpt2/ ref.safetensors
   eigenhead scan demo --capture ref.safetensors && eigenhead verify demo ref.safetensors
   eigenhead verify gpt2/ reference.json --tolerance 1e-4`
 }
