@@ -47,8 +47,10 @@ func (c *headCmd) Run(e *env) error {
 		return err
 	}
 	update, clear := e.progress("reading " + id.String())
-	view, err := eigenhead.Head(e.ctx, c.Source, id, c.Channels, &eigenhead.Options{
-		Text: c.Text, Tokens: c.Tokens, Context: c.Context, Energy: attention.Convention(c.Energy), Progress: update,
+	view, err := soon(e.ctx, func() (*report.HeadView, error) {
+		return eigenhead.Head(e.ctx, c.Source, id, c.Channels, &eigenhead.Options{
+			Text: c.Text, Tokens: c.Tokens, Context: c.Context, Energy: attention.Convention(c.Energy), Progress: update,
+		})
 	})
 	clear()
 	if err != nil {

@@ -72,7 +72,7 @@ func (c *scanCmd) Run(e *env) error {
 	for i, source := range c.Source {
 		update, clear := e.progress("scanning " + filepath.Base(source))
 		opts.Progress = update
-		r, err := eigenhead.Scan(e.ctx, source, opts)
+		r, err := c.scan(e, source, opts)
 		clear()
 		if err != nil {
 			return err
@@ -93,6 +93,16 @@ func (c *scanCmd) Run(e *env) error {
 		}
 	}
 	return c.verdict(reports)
+}
+
+// scan answers an interrupt within a second. A capture that is being written is
+// waited for: only its writer can clear it up.
+func (c *scanCmd) scan(e *env, source string, opts *eigenhead.Options) (*report.Report, error) {
+	work := func() (*report.Report, error) { return eigenhead.Scan(e.ctx, source, opts) }
+	if c.Capture != "" {
+		return work()
+	}
+	return soon(e.ctx, work)
 }
 
 func (c *scanCmd) options() (*eigenhead.Options, error) {

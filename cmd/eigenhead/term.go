@@ -11,6 +11,7 @@ import (
 	"io"
 	"os"
 	"strconv"
+	"sync"
 	"time"
 
 	"github.com/schollz/progressbar/v3"
@@ -64,8 +65,15 @@ func (e *env) progress(what string) (update func(done, total int64), clear func(
 		return func(int64, int64) {}, func() {}
 	}
 	start := time.Now()
+	var mu sync.Mutex // work that an interrupt left behind may still report
 	var bar *progressbar.ProgressBar
+	cleared := false
 	update = func(done, total int64) {
+		mu.Lock()
+		defer mu.Unlock()
+		if cleared {
+			return
+		}
 		if bar == nil {
 			if time.Since(start) < patience || done >= total {
 				return
@@ -75,6 +83,9 @@ func (e *env) progress(what string) (update func(done, total int64), clear func(
 		_ = bar.Set64(done)
 	}
 	clear = func() {
+		mu.Lock()
+		defer mu.Unlock()
+		cleared = true
 		if bar != nil {
 			_ = bar.Clear()
 		}
