@@ -48,6 +48,7 @@ type series struct {
 	name   string
 	x      []float64
 	values [][]float64 // by point, the seeds
+	joined bool        // a line through the means
 	fit    *Fit        // dashed line
 	theory func(x float64) float64
 }
@@ -84,6 +85,12 @@ func panel(title, x, y string, logX, logY bool, all []series) *plot.Lines {
 		color := i % len(plot.Series)
 		points := plot.Curve{Name: s.name}
 		put := func(x, y float64) { points.X, points.Y = append(points.X, x), append(points.Y, y) }
+		if s.joined {
+			for k, v := range s.values {
+				put(s.x[k], middle(v, logY))
+			}
+			put(s.x[len(s.x)-1], math.NaN())
+		}
 		for k, v := range s.values {
 			v = slices.DeleteFunc(slices.Clone(v), func(w float64) bool { return logY && !(w > 0) })
 			if len(v) == 0 {
@@ -187,7 +194,7 @@ func (r *Result) gapPictures(add adder) {
 	names, configs := r.configurations("gap")
 	for _, q := range []struct{ observable, title, caption string }{
 		{"sigma1", "Largest singular value of A", "Without a mask σ₁ is 1 and stays there; with a causal mask it rises with log T. Points: mean over seeds, bars their range."},
-		{"sigma2", "Second singular value of A", "Without a mask σ₂ falls as T^(−1/2), for Xavier key-query as T^(−3/2); with a causal mask it follows σ₁. Dashed: fitted power law; thin: theory."},
+		{"sigma2", "Second singular value of A", "Without a mask σ₂ falls as T^(−1/2), for Xavier key-query as T^(−3/2); with a causal mask it follows σ₁. Dashed: fitted power law; solid: theory."},
 	} {
 		var all []series
 		for i, name := range names {
@@ -287,12 +294,12 @@ func (r *Result) widthPictures(add adder) {
 		}
 		var panels []plot.Panel
 		if len(excess) > 0 {
-			panels = append(panels, panel(fmt.Sprintf("Layer %d: sr(X·Xᵀ) − 1, outlier kept", l), "tokens T", "sr − 1", true, true, excess))
+			panels = append(panels, panel(fmt.Sprintf("Layer %d: sr(Σ) − 1, outlier kept", l), "tokens T", "sr − 1", true, true, excess))
 		}
 		if len(rank) > 0 {
-			panels = append(panels, panel(fmt.Sprintf("Layer %d: sr(X·Xᵀ), outlier gone", l), "tokens T", "sr", true, true, rank))
+			panels = append(panels, panel(fmt.Sprintf("Layer %d: sr(Σ), outlier gone", l), "tokens T", "sr", true, true, rank))
 		}
-		add("width", fmt.Sprintf("layer-%d", l), "Points: mean over seeds, bars their range. Dashed: fitted power law. Thin: theory, (1 + l(1+γ))σ^{4l}T^{1−2l} with the outlier, T·m₂/λ₊² without. A causal mask keeps sr − 1 of order one in layer 1.", panels...)
+		add("width", fmt.Sprintf("layer-%d", l), "Points: mean over seeds, bars their range. Dashed: fitted power law. Solid: theory, (1 + l(1+γ))σ^{4l}T^{1−2l} with the outlier, T·m₂/λ₊² without. A causal mask keeps sr − 1 of order one in layer 1.", panels...)
 	}
 }
 
@@ -319,11 +326,12 @@ func (r *Result) depthPictures(add adder) {
 		part := names[i:min(i+len(plot.Series), len(names))]
 		var excess []series
 		for _, name := range part {
-			s := r.overLayers("depth", name, "log10_excess")
-			excess = append(excess, s)
+			if s := r.overLayers("depth", name, "log10_excess"); len(s.x) > 0 {
+				excess = append(excess, s)
+			}
 		}
-		add("depth", fmt.Sprintf("ranks-%d", i/len(plot.Series)+1), "At the largest T. Above: the stable rank itself. Below: how far it is above 1, as a power of ten, computed without the subtraction.",
-			rank(part, "sr(X_l·X_lᵀ) over depth"), panel("log₁₀(sr − 1) over depth", "layer", "log₁₀(sr − 1)", false, false, excess))
+		add("depth", fmt.Sprintf("ranks-%d", i/len(plot.Series)+1), "At the largest T. Above: the stable rank itself. Below: how far it is above 1, as a power of ten, computed without the subtraction; values below 10⁻⁶⁰ are left out.",
+			rank(part, "sr(Σ) over depth"), panel("log₁₀(sr − 1) over depth", "layer", "log₁₀(sr − 1)", false, false, excess))
 	}
 	for i, name := range names {
 		if h := r.heatmap("depth", name); h != nil {
@@ -332,12 +340,17 @@ func (r *Result) depthPictures(add adder) {
 	}
 }
 
+// lowestExcess is log₁₀(sr − 1) below which plots over depth leave points out: the
+// excess of input-dependent attention is cubed and more in every layer.
+const lowestExcess = -60
+
 // overLayers makes a series over layers at the largest T.
 func (r *Result) overLayers(experiment, configuration, observable string) series {
-	s := series{name: configuration}
+	s := series{name: configuration, joined: true}
 	last := r.largestCell(experiment, configuration, "stable_rank", 0)
 	for _, c := range r.find(experiment, configuration, observable) {
-		if c.T == last.T && c.Gamma == last.Gamma {
+		shown := observable != "log10_excess" || c.Stats[observable].Mean > lowestExcess
+		if c.T == last.T && c.Gamma == last.Gamma && shown {
 			s.x, s.values = append(s.x, float64(c.Layer)), append(s.values, c.Stats[observable].Values)
 		}
 	}
@@ -398,7 +411,7 @@ func (r *Result) gradientPictures(add adder) {
 			}
 		}
 		if len(all) > 0 {
-			add("gradient", fmt.Sprintf("depth-%d", depth), "Squared Frobenius norm of the derivative of X_L by the value weights of layer 1. Points: seeds' geometric mean and range. Dashed: fit. Thin: theory, T^L with the outlier and T without, for W ~ N(0,1).",
+			add("gradient", fmt.Sprintf("depth-%d", depth), "Squared Frobenius norm of the derivative of X_L by the value weights of layer 1. Points: seeds' geometric mean and range. Dashed: fit. Solid: theory, T^L with the outlier and T without, for W ~ N(0,1).",
 				panel(fmt.Sprintf("L = %d", depth), "tokens T", "‖∂X_L/∂W_1‖²", true, true, all))
 		}
 	}
@@ -412,18 +425,15 @@ func (r *Result) fixesPictures(add adder) {
 			if r.largestCell("fixes", name, "log10_excess", 0) == nil {
 				continue
 			}
-			all = append(all, r.overLayersOf("fixes", name, "log10_excess"))
+			if s := r.overLayers("fixes", name, "log10_excess"); len(s.x) > 0 {
+				all = append(all, s)
+			}
 		}
 		if len(all) > 0 {
 			add("fixes", fmt.Sprintf("depth-%d", i/len(plot.Series)+1), "How far the stable rank stays above 1 with each fix.",
 				panel("log₁₀(sr − 1) over depth", "layer", "log₁₀(sr − 1)", false, false, all))
 		}
 	}
-}
-
-// overLayersOf is overLayers where cells of other kinds share the experiment.
-func (r *Result) overLayersOf(experiment, configuration, observable string) series {
-	return r.overLayers(experiment, configuration, observable)
 }
 
 // paperPictures draws every configuration of the published sweep over depth, ours as
@@ -446,7 +456,7 @@ func (r *Result) paperPictures(add adder) {
 			}
 		}
 		if len(all) > 0 {
-			add("paper", fmt.Sprint(i+1), "Ours at the largest T, over depth; the published values are in the table.", panel(g.name, "layer", "sr(X_l·X_lᵀ)", false, true, all))
+			add("paper", fmt.Sprint(i+1), "Ours at the largest T, over depth; the published values are in the table.", panel(g.name, "layer", "sr(Σ)", false, true, all))
 		}
 	}
 }
