@@ -16,14 +16,24 @@ var SinkHead = &Rule{
 
 func checkSinkHead(in *Input) []Finding {
 	var found []Finding
-	mass := in.Thresholds.SinkHead.Mass
 	for _, h := range headsOf(in.Table) {
+		first, one := h.sinkLimit(in, "attention.sink"), h.sinkLimit(in, "attention.sink_max")
 		switch {
-		case h.over("attention.sink", mass):
-			found = append(found, h.finding(Info, "attention.sink", "rests on the first token", mass))
-		case h.over("attention.sink_max", mass):
-			found = append(found, h.finding(Info, "attention.sink_max", "rests on one token, not the first", mass))
+		case h.over("attention.sink", first):
+			found = append(found, h.finding(Info, "attention.sink", "rests on the first token", first))
+		case h.over("attention.sink_max", one):
+			found = append(found, h.finding(Info, "attention.sink_max", "rests on one token, not the first", one))
 		}
 	}
 	return found
+}
+
+// sinkLimit is the mass above which a head rests on one token: the threshold, or
+// what chance gives and a margin where that is more.
+func (h subject) sinkLimit(in *Input, name string) float64 {
+	limit := in.Thresholds.SinkHead
+	if v, ok := h.measures[name]; ok && v.Null != nil {
+		return max(limit.Mass, v.Null.Mean+limit.Excess)
+	}
+	return limit.Mass
 }

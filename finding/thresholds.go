@@ -31,7 +31,8 @@ type Thresholds struct {
 		NamedMass float64 `toml:"named_mass"`
 	} `toml:"entropy-collapse"`
 	SinkHead struct {
-		Mass float64 `toml:"mass"`
+		Mass   float64 `toml:"mass"`
+		Excess float64 `toml:"excess"`
 	} `toml:"sink-head"`
 	PreviousTokenHead struct {
 		Mass float64 `toml:"mass"`
