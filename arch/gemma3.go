@@ -48,19 +48,46 @@ func gemma3Text(m *Model, s *settings) {
 		s.refuse("attn_logit_softcapping", "null", "the reference has no softcap on scores in this family")
 	}
 	m.LogitSoftcap = s.cap("final_logit_softcapping", 0, source)
-	m.Rope = ropeConfig(s, wholeRope(m, 1e6, source))
-	local := *m.Rope
-	local.Base, local.Linear, local.Attention = s.positiveOr("rope_local_base_freq", 10000, source), 1, 1
-	local.Llama3, local.Yarn, local.Dynamic, local.Long = nil, nil, nil, nil
+	full, local := gemma3Ropes(m, s, source)
+	m.Rope = full
 	pattern := s.slidingPattern()
 	kinds := s.layerTypes(m, func(l int) bool { return (l+1)%pattern != 0 })
 	m.plan.masks = masksOf(kinds, s.countOr("sliding_window", maxContext, 4096, source))
-	m.plan.ropes = ropesOf(kinds, m.Rope, &local)
+	m.plan.ropes = ropesOf(kinds, full, local)
 	if s.flagOr("use_bidirectional_attention", false, source) {
 		s.refuse("use_bidirectional_attention", false, "this family's embedding models are not supported")
 	}
 	finishGemma(m, s)
 	m.Scale = 1 / math.Sqrt(s.positiveOr("query_pre_attn_scalar", 256, source))
+}
+
+// gemma3Ropes reads the RoPE of layers without a window and of those with one: two
+// bases at the top or, as transformers 5 writes it, a section each.
+func gemma3Ropes(m *Model, s *settings, source string) (full, local *Rope) {
+	spec, localSpec := wholeRope(m, 1e6, source), wholeRope(m, 10000, source)
+	localSpec.key = "rope_local_base_freq"
+	both, _ := s.values["rope_parameters"].(map[string]any)
+	if both["full_attention"] == nil && both["sliding_attention"] == nil {
+		full = ropeConfig(s, spec)
+		local = &Rope{Base: s.positiveOr(localSpec.key, localSpec.base, source), Dim: full.Dim, Linear: 1, Attention: 1}
+		return full, local
+	}
+	p := s.section("rope_parameters")
+	read := func(kind string, spec ropeSpec) *Rope {
+		p.asked[kind] = true
+		one := newSettings(s.file, p.prefix+kind+".", map[string]any{"rope_parameters": p.values[kind]})
+		for _, key := range []string{"rope_theta", "rope_local_base_freq"} { // must agree where they were left at the top
+			if key == spec.key && s.has(key) {
+				one.values[key], s.asked[key] = s.values[key], true
+			}
+		}
+		r := ropeConfig(one, spec)
+		p.close(one)
+		return r
+	}
+	full, local = read("full_attention", spec), read("sliding_attention", localSpec)
+	s.close(p)
+	return full, local
 }
 
 // slidingPattern reads after how many layers one is without a window.

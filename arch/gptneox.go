@@ -29,10 +29,9 @@ func gptneoxConfig(m *Model, s *settings) {
 	m.plan.parallel = s.flagOr("use_parallel_residual", true, source)
 	attentionBias(m, s, true, source)
 	finishLayerNorm(m, s, "hidden_size", "num_attention_heads")
-	partial := s.positiveOr("rotary_pct", 0.25, source)
-	s.repeats("partial_rotary_factor", partial, "rotary_pct")
-	m.Rope = ropeConfig(s, ropeSpec{head: m.HeadDim, partial: partial, base: 10000, key: "rotary_emb_base", source: source, context: m.Context})
-	s.repeats("rope_theta", m.Rope.Base, "rotary_emb_base")
+	partial := s.positiveOr(s.either("rotary_pct", "partial_rotary_factor"), 0.25, source)
+	m.Rope = ropeConfig(s, ropeSpec{head: m.HeadDim, partial: partial, base: 10000, key: s.either("rotary_emb_base", "rope_theta"),
+		source: source, context: m.Context})
 }
 
 // gptneoxMetadata reads the keys of a GGUF, which do not tell the activation.

@@ -25,6 +25,7 @@ func gptossConfig(m *Model, s *settings) {
 	s.mustBe("hidden_act", "silu")
 	s.mustBe("attention_bias", true)
 	s.mustBe("swiglu_limit", 7.0)
+	s.mustBe("swiglu_alpha", 1.702)
 	s.asked["initial_context_length"] = true // that of YaRN, once more
 	s.mxfp4()
 	kinds := s.layerTypes(m, func(l int) bool { return l%2 == 0 })

@@ -102,7 +102,7 @@ func qwen3moeConfig(m *Model, s *settings) {
 	}
 	s.asked["sliding_window"], s.asked["max_window_layers"] = true, true // unused by the reference in this family
 	allFull(s)
-	m.plan.experts = s.countOr("num_experts", maxExperts, 128, source)
+	m.plan.experts = s.countOr(s.either("num_experts", "num_local_experts"), maxExperts, 128, source)
 	m.plan.active = s.countOr("num_experts_per_tok", maxExperts, 8, source)
 	m.plan.normalize = s.flagOr("norm_topk_prob", false, source)
 	m.plan.denseFFN, m.FFN = m.FFN, s.countOr("moe_intermediate_size", maxWidth, 768, source)

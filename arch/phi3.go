@@ -27,7 +27,10 @@ func phi3Config(m *Model, s *settings) {
 	spec := wholeRope(m, 10000, source)
 	spec.partial = s.positiveOr("partial_rotary_factor", 1, source)
 	spec.yarnIsLong = true // what early configurations call yarn or su
-	spec.original = s.countOr("original_max_position_embeddings", maxContext, 4096, source)
+	if s.has("original_max_position_embeddings") {
+		s.count("original_max_position_embeddings", maxContext)
+	}
+	spec.original = 4096 // where nothing is said
 	m.Rope = ropeConfig(s, spec)
 	if s.has("sliding_window") {
 		m.plan.masks = everywhere(m, s.count("sliding_window", maxContext))

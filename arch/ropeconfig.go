@@ -15,7 +15,7 @@ type ropeSpec struct {
 	source  string  // of the default
 	context int     // trained context, which some scalings start from
 
-	original   int  // context before the extension by LongRoPE; 0: as the configuration says
+	original   int  // the reference's default of the context before the extension by LongRoPE; 0: none
 	yarnIsLong bool // "yarn" means LongRoPE
 }
 
@@ -134,13 +134,16 @@ func yarnConfig(p *settings, r *Rope, spec ropeSpec) {
 func longConfig(s, p *settings, r *Rope, spec ropeSpec) {
 	l := &Long{Original: spec.context, Short: p.divisors("short_factor", r.Dim/2), Far: p.divisors("long_factor", r.Dim/2)}
 	factor := 1.0
+	const key = "original_max_position_embeddings"
 	switch {
+	case s.has(key):
+		l.Original = s.count(key, maxContext)
+		p.repeats(key, float64(l.Original), key+" at the top")
+	case p.has(key):
+		l.Original = p.count(key, maxContext)
 	case spec.original != 0:
 		l.Original = spec.original
-	case s.has("original_max_position_embeddings"):
-		l.Original = s.count("original_max_position_embeddings", maxContext)
-	case p.has("original_max_position_embeddings"):
-		l.Original = p.count("original_max_position_embeddings", maxContext)
+		p.byDefault(key, spec.original, spec.source)
 	case p.has("factor"):
 		factor = p.positive("factor")
 	}

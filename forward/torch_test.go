@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/eigenhead/eigenhead/arch"
 	"github.com/eigenhead/eigenhead/checkpoint"
 	"github.com/eigenhead/eigenhead/linalg"
 )
@@ -28,12 +29,15 @@ func TestAgainstTorch(t *testing.T) {
 
 // againstTorch runs one file and compares everything that was recorded.
 func againstTorch(t *testing.T, path string, want map[string]linalg.Matrix) {
+	modelAgainstTorch(t, open(t, path), want)
+}
+
+func modelAgainstTorch(t *testing.T, m *arch.Model, want map[string]linalg.Matrix) {
 	const (
 		qkvTol    = 1e-4 // float32 through a few layers of unit scale, summed in another order
 		logitsTol = 1e-3
 	)
 	tokens := idsOf(want)
-	m := open(t, path)
 	for _, w := range m.Warnings {
 		if !strings.HasPrefix(w, "ALiBi: ") {
 			t.Errorf("warning %q", w)
