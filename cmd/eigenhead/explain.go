@@ -1,11 +1,13 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"strings"
 
 	"github.com/eigenhead/eigenhead/finding"
+	"github.com/eigenhead/eigenhead/internal/xerr"
 	"github.com/eigenhead/eigenhead/measure"
 )
 
@@ -31,6 +33,11 @@ func (c *explainCmd) Run(e *env) error {
 		return explainRule(e, rule)
 	}
 	m, err := measure.Lookup(c.Name)
+	var unknown *measure.UnknownError
+	if errors.As(err, &unknown) {
+		return &xerr.Usage{Flag: fmt.Sprintf("%q", c.Name), Found: "neither a measure nor a finding",
+			Want: fmt.Sprintf("a name such as %q", unknown.Nearest), Hint: "eigenhead explain lists them all"}
+	}
 	if err != nil {
 		return err
 	}
