@@ -140,7 +140,7 @@ func (f *buffer) block(m Model, st State, b *block, w want) partial {
 	}
 	f.exponentials(m, st)
 	f.weigh(m)
-	loss := f.loss(b, m.scale(f.heads))
+	loss := f.loss(b)
 	if w == lossOnly {
 		return partial{loss: loss}
 	}
@@ -195,17 +195,22 @@ func (f *buffer) exponentials(m Model, st State) {
 		linalg.Exp(row, row, shift)
 		sum := f.denominator(m, h)
 		for l := range f.tokens {
-			linalg.Axpy(1, row[l*blockSize:(l+1)*blockSize], sum)
+			linalg.Axpy(1, row[l*blockSize:(l+1)*blockSize], sum[:])
 		}
 	}
 }
 
 // denominator is where head h's sums go: Bayes-softmax has one for all heads.
-func (f *buffer) denominator(m Model, h int) []float64 {
+func (f *buffer) denominator(m Model, h int) *lane {
 	if m.Activation == Bayes {
 		h = 0
 	}
-	return f.inv[h*blockSize : (h+1)*blockSize]
+	return (*lane)(f.inv[h*blockSize:])
+}
+
+// lane returns the block's numbers of one head and token.
+func (f *buffer) lane(h, l int) *lane {
+	return (*lane)(f.p.Data[h*f.p.Stride+l*blockSize:])
 }
 
 // weigh turns p into a·p and sums it over heads into w.
@@ -219,27 +224,25 @@ func (f *buffer) weigh(m Model) {
 		f.inv[i] = a / v
 	}
 	clear(f.w)
-	for h := range f.heads {
-		row := f.p.Row(h)
-		inv := (*[blockSize]float64)(f.denominator(m, h))
-		for l := range f.tokens {
-			p := (*[blockSize]float64)(row[l*blockSize:])
-			w := (*[blockSize]float64)(f.w[l*blockSize:])
-			for i := range p {
-				v := p[i] * inv[i]
-				p[i] = v
-				w[i] += v
-			}
+	for l := range f.tokens {
+		w := (*lane)(f.w[l*blockSize:])
+		h := 0
+		for ; h+4 <= f.heads; h += 4 {
+			weigh4(w, f.lane(h, l), f.lane(h+1, l), f.lane(h+2, l), f.lane(h+3, l),
+				f.denominator(m, h), f.denominator(m, h+1), f.denominator(m, h+2), f.denominator(m, h+3))
+		}
+		for ; h < f.heads; h++ {
+			weigh1(w, f.lane(h, l), f.denominator(m, h))
 		}
 	}
 }
 
 // loss turns w into u·weight = −2(e_0 − w)·weight and returns Σ weight·|e_0 − w|².
-func (f *buffer) loss(b *block, a float64) float64 {
+func (f *buffer) loss(b *block) float64 {
 	sum := 0.0
 	for l := range f.tokens {
-		w := (*[blockSize]float64)(f.w[l*blockSize:])
-		weight := (*[blockSize]float64)(b.weight)
+		w := (*lane)(f.w[l*blockSize:])
+		weight := (*lane)(b.weight)
 		e := 0.0
 		if l == 0 {
 			e = 1
@@ -258,14 +261,14 @@ func (f *buffer) loss(b *block, a float64) float64 {
 
 // gradients turns a·p into ∂loss/∂χ, each times its sample's weight.
 func (f *buffer) gradients(m Model) {
-	inner := (*[blockSize]float64)(f.inner)
+	inner := (*lane)(f.inner)
 	if m.Activation == Bayes {
 		clear(f.inner)
 		for h := range f.heads {
 			f.addInner(inner, h)
 		}
 		for h := range f.heads {
-			f.gradient(inner, h, 1)
+			f.gradient(inner, h)
 		}
 		return
 	}
@@ -273,36 +276,36 @@ func (f *buffer) gradients(m Model) {
 	for h := range f.heads {
 		clear(f.inner)
 		f.addInner(inner, h)
-		f.gradient(inner, h, over)
+		if over != 1 {
+			for i := range inner {
+				inner[i] *= over
+			}
+		}
+		f.gradient(inner, h)
 	}
 }
 
-func (f *buffer) addInner(inner *[blockSize]float64, h int) {
-	row := f.p.Row(h)
-	for l := range f.tokens {
-		p := (*[blockSize]float64)(row[l*blockSize:])
-		u := (*[blockSize]float64)(f.w[l*blockSize:])
-		for i := range p {
-			inner[i] += p[i] * u[i]
-		}
+func (f *buffer) addInner(inner *lane, h int) {
+	l := 0
+	for ; l+4 <= f.tokens; l += 4 {
+		inner4(inner, f.lane(h, l), f.lane(h, l+1), f.lane(h, l+2), f.lane(h, l+3), f.u(l), f.u(l+1), f.u(l+2), f.u(l+3))
+	}
+	for ; l < f.tokens; l++ {
+		inner1(inner, f.lane(h, l), f.u(l))
 	}
 }
 
-func (f *buffer) gradient(inner *[blockSize]float64, h int, over float64) {
-	row := f.p.Row(h)
-	if over != 1 {
-		for i := range inner {
-			inner[i] *= over
-		}
+func (f *buffer) gradient(inner *lane, h int) {
+	l := 0
+	for ; l+4 <= f.tokens; l += 4 {
+		gradient4(inner, f.lane(h, l), f.lane(h, l+1), f.lane(h, l+2), f.lane(h, l+3), f.u(l), f.u(l+1), f.u(l+2), f.u(l+3))
 	}
-	for l := range f.tokens {
-		p := (*[blockSize]float64)(row[l*blockSize:])
-		u := (*[blockSize]float64)(f.w[l*blockSize:])
-		for i := range p {
-			p[i] *= u[i] - inner[i]
-		}
+	for ; l < f.tokens; l++ {
+		gradient1(inner, f.lane(h, l), f.u(l))
 	}
 }
+
+func (f *buffer) u(l int) *lane { return (*lane)(f.w[l*blockSize:]) }
 
 // collect reduces the block's gradients over samples and tokens.
 func (f *buffer) collect(m Model, b *block, loss float64, w want) partial {
@@ -315,8 +318,8 @@ func (f *buffer) collect(m Model, b *block, loss float64, w want) partial {
 	}
 	if m.Activation != Softmax {
 		for h := range H {
-			for _, v := range f.p.Row(h) {
-				out.b[h] += v
+			for l := range f.tokens {
+				out.b[h] += linalg.Dot(f.lane(h, l)[:], ones[:])
 			}
 		}
 	}
@@ -335,6 +338,14 @@ func (f *buffer) collect(m Model, b *block, loss float64, w want) partial {
 	}
 	return out
 }
+
+// ones turns a dot product into a sum that does not wait for itself.
+var ones = func() (v lane) {
+	for i := range v {
+		v[i] = 1
+	}
+	return v
+}()
 
 // slow evaluates a block sample by sample; f.p holds the scores.
 func (f *buffer) slow(m Model, st State, b *block, w want) partial {
