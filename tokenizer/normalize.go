@@ -36,6 +36,13 @@ func (n normalizer) apply(text []byte) []byte {
 	return text
 }
 
+// keepsFront reports whether the beginning of text survives: where it is taken
+// away, what is left does not count as the beginning of a text any more.
+func (n normalizer) keepsFront(text []byte) bool {
+	_, size := utf8.DecodeRune(text)
+	return len(n) == 0 || len(n.apply(text[:size])) > 0
+}
+
 // prepend puts s in front of text that is not empty.
 func prepend(s string) func([]byte) []byte {
 	return func(text []byte) []byte {
@@ -56,21 +63,21 @@ func replace(old, new string) func([]byte) []byte {
 	}
 }
 
-// form returns a Unicode normalization form. Characters whose compatibility
-// decomposition the library does not know stay as they are.
+// form returns a Unicode normalization form. Characters that the library's older
+// tables do not know stay as they are, where they are.
 func form(f norm.Form, compat bool) func([]byte) []byte {
+	late := func(r rune) bool {
+		return r >= 0x300 && (unicode.Is(lateForms, r) || compat && unicode.Is(lateCompat, r))
+	}
 	return func(text []byte) []byte {
 		if f.IsNormal(text) {
 			return text
 		}
-		if !compat {
-			return f.Bytes(text)
-		}
 		var out []byte
 		for len(text) > 0 {
-			n := until(text, func(r rune) bool { return unicode.Is(lateCompat, r) })
-			out = f.Append(out, text[:n]...)
-			_, k := utf8.DecodeRune(text[n:])
+			n := until(text, late)
+			out = append(out, f.Bytes(text[:n])...)
+			k := prefixOf(text[n:], late)
 			out = append(out, text[n:n+k]...)
 			text = text[n+k:]
 		}

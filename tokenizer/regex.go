@@ -1,7 +1,9 @@
 package tokenizer
 
 import (
+	"fmt"
 	"regexp"
+	"strconv"
 	"strings"
 	"sync"
 	"unicode"
@@ -32,13 +34,13 @@ func translate(pattern string) (*regexp.Regexp, bool) {
 	inSet := false
 	for i := 0; i < len(pattern); i++ {
 		switch c := pattern[i]; {
-		case c == '\\' && i+1 < len(pattern):
-			i++
-			s, ok := escape(pattern[i], inSet)
-			if !ok {
+		case c == '\\':
+			s, n := escape(pattern[i+1:], inSet)
+			if n == 0 {
 				return nil, false
 			}
 			b.WriteString(s)
+			i += n
 		case c == '[' && inSet, c == '&' && inSet && strings.HasPrefix(pattern[i:], "&&"), c == '^' && !inSet,
 			c == '{' && strings.HasPrefix(pattern[i:], "{,"):
 			return nil, false
@@ -63,21 +65,66 @@ func translate(pattern string) (*regexp.Regexp, bool) {
 	return re, true
 }
 
-// escape returns Go's form of a backslash and a byte.
-func escape(c byte, inSet bool) (string, bool) {
-	switch {
-	case c == 's' && inSet:
-		return white, true
-	case c == 's':
-		return "[" + white + "]", true
-	case c == 'S' && !inSet:
-		return "[^" + white + "]", true
-	case c == 'd':
-		return `\p{Nd}`, true
-	case strings.IndexByte("pPnrtx", c) >= 0, c < utf8.RuneSelf && !unicode.IsLetter(rune(c)) && !unicode.IsDigit(rune(c)):
-		return `\` + string(rune(c)), true
+// escape returns Go's form of what follows a backslash, and its length; 0 where
+// there is none.
+func escape(rest string, inSet bool) (string, int) {
+	if rest == "" {
+		return "", 0
 	}
-	return "", false
+	switch c := rest[0]; {
+	case c == 's' && inSet:
+		return white, 1
+	case c == 's':
+		return "[" + white + "]", 1
+	case c == 'S' && !inSet:
+		return "[^" + white + "]", 1
+	case c == 'd':
+		return `\p{Nd}`, 1
+	case c == 'u' && len(rest) >= 5:
+		if _, err := strconv.ParseUint(rest[1:5], 16, 16); err == nil {
+			return `\x{` + rest[1:5] + "}", 5
+		}
+	case c == 'p' || c == 'P':
+		return class16(rest, inSet)
+	case strings.IndexByte("nrtx", c) >= 0, c < utf8.RuneSelf && !unicode.IsLetter(rune(c)) && !unicode.IsDigit(rune(c)):
+		return `\` + string(rune(c)), 1
+	}
+	return "", 0
+}
+
+// newer has the characters of a class that Oniguruma knows and Go does not.
+var newer = map[string]*unicode.RangeTable{
+	"L": letters16, "N": numbers16, "M": marks16, "P": puncts16, "S": symbols16,
+	"Lu": uppers16, "Ll": lowers16, "Lm": modifiers16, "Lo": others16,
+}
+
+// class16 returns \p{X} with the newer characters of X.
+func class16(rest string, inSet bool) (string, int) {
+	n := strings.IndexByte(rest, '}') + 1
+	if n == 0 || rest[1] != '{' {
+		return "", 0
+	}
+	table := newer[rest[2:n-1]]
+	if table == nil {
+		return `\` + rest[:n], n
+	}
+	var b strings.Builder
+	b.WriteString(`\p` + rest[1:n])
+	for _, r := range table.R16 { // all strides are 1
+		fmt.Fprintf(&b, `\x{%x}-\x{%x}`, r.Lo, r.Hi)
+	}
+	for _, r := range table.R32 {
+		fmt.Fprintf(&b, `\x{%x}-\x{%x}`, r.Lo, r.Hi)
+	}
+	switch {
+	case inSet && rest[0] == 'p':
+		return b.String(), n
+	case inSet:
+		return "", 0 // the rest of a class that has grown cannot be said in a set
+	case rest[0] == 'P':
+		return "[^" + b.String() + "]", n
+	}
+	return "[" + b.String() + "]", n
 }
 
 // regexMatcher is a matcher of an expression of ours that translate takes; it

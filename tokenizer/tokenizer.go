@@ -114,12 +114,13 @@ func (t *Tokenizer) encode(text []byte, special bool) ([]int, string) {
 			return
 		}
 		clean := t.norm.apply(text[from:to])
+		first := from == 0 && t.norm.keepsFront(text)
 		t.added.normalized.each(clean, special, func(id int32, a, b int) {
 			if id != noID {
 				e.out = append(e.out, int(id))
 				return
 			}
-			splitAll(t.split, clean[a:b], from == 0 && a == 0, func(piece []byte) { t.encodePiece(e, piece) })
+			splitAll(t.split, clean[a:b], first && a == 0, func(piece []byte) { t.encodePiece(e, piece) })
 		})
 	})
 	return e.out, e.lost

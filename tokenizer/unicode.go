@@ -45,8 +45,8 @@ var letters16 = &unicode.RangeTable{
 	},
 	R32: []unicode.Range32{
 		{Lo: 0x105C0, Hi: 0x105F3, Stride: 1}, {Lo: 0x10D4A, Hi: 0x10D65, Stride: 1}, {Lo: 0x10D6F, Hi: 0x10D85, Stride: 1},
-		{Lo: 0x10EC2, Hi: 0x10EC4, Stride: 1}, {Lo: 0x11380, Hi: 0x11389, Stride: 1}, {Lo: 0x1138B, Hi: 0x1138E, Stride: 3},
-		{Lo: 0x11390, Hi: 0x113B5, Stride: 1}, {Lo: 0x113B7, Hi: 0x113D1, Stride: 26}, {Lo: 0x113D3, Hi: 0x113D3, Stride: 1},
+		{Lo: 0x10EC2, Hi: 0x10EC4, Stride: 1}, {Lo: 0x11380, Hi: 0x11389, Stride: 1}, {Lo: 0x1138B, Hi: 0x1138B, Stride: 1}, {Lo: 0x1138E, Hi: 0x1138E, Stride: 1},
+		{Lo: 0x11390, Hi: 0x113B5, Stride: 1}, {Lo: 0x113B7, Hi: 0x113B7, Stride: 1}, {Lo: 0x113D1, Hi: 0x113D1, Stride: 1}, {Lo: 0x113D3, Hi: 0x113D3, Stride: 1},
 		{Lo: 0x11BC0, Hi: 0x11BE0, Stride: 1}, {Lo: 0x13460, Hi: 0x143FA, Stride: 1}, {Lo: 0x16100, Hi: 0x1611D, Stride: 1},
 		{Lo: 0x16D40, Hi: 0x16D6C, Stride: 1}, {Lo: 0x18CFF, Hi: 0x18CFF, Stride: 1}, {Lo: 0x1E5D0, Hi: 0x1E5ED, Stride: 1},
 		{Lo: 0x1E5F0, Hi: 0x1E5F0, Stride: 1}, {Lo: 0x2EBF0, Hi: 0x2EE5D, Stride: 1},

@@ -88,6 +88,11 @@ def main(path):
     out += table("bertPunctuation", "is punctuation to the BERT pre-tokenizer.", isolated(pre_tokenizers.BertPreTokenizer(), "a"))
     out += table("numerics", "are numbers to the Digits pre-tokenizer.", isolated(pre_tokenizers.Digits(True), "a"))
     late = go_table("norm.NFKD.String(string(r)) != string(r)") - changed(normalizers.NFKD())
+    late |= go_table("norm.NFKC.String(string(r)) != string(r)") - changed(normalizers.NFKC())
+    nfd = normalizers.NFD()
+    still = {c for c in go_table("norm.NFD.PropertiesString(string(r)).CCC() != 0") if c != 0x345 and nfd.normalize_str("a\u0345" + chr(c)) == "a\u0345" + chr(c)}
+    still |= go_table("norm.NFD.String(string(r)) != string(r)") - changed(nfd)
+    out += table("lateForms", "have a combining class or a canonical decomposition in Go and none in the library.", still)
     out += table("lateCompat", "have a compatibility decomposition in Go and none in the library.", late)
     lower = normalizers.Lowercase()
     low = {c: lower.normalize_str(chr(c)) for c in changed(lower)}
