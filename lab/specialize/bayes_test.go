@@ -39,7 +39,7 @@ func TestBayesTwoTokens(t *testing.T) {
 			exact -= w[i] / (1 + math.Exp(-nu-math.Sqrt(2*nu)*x[i]))
 		}
 		near(t, "integral", exact, want, 1e-5)
-		s := NewSamples(&Law{Kind: Fixed, Variances: []float64{nu}}, 2, 1, 1<<16, 1)
+		s := NewSamples(&Law{Kind: Fixed, Variances: []float64{nu}}, 2, 1, 1<<14, 1)
 		if !s.quadratic {
 			t.Fatal("four directions, want quadrature")
 		}

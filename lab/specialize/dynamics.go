@@ -52,7 +52,7 @@ func Integrate(ctx context.Context, s *Settings, samples *Samples, start State) 
 		if s.Progress != nil {
 			s.Progress(st.t1, s.Time)
 		}
-		return d.failed == nil
+		return d.bounded(st)
 	})
 	var stiff *tooStiff
 	switch {
@@ -103,6 +103,21 @@ func (d *dynamics) unpack(x []float64) State {
 // alone spread over ±300.
 const runaway = 1e4
 
+// bounded looks at a step's end, not at the trials of steps that are refused.
+func (d *dynamics) bounded(s *step) bool {
+	if d.s.Rate == 0 {
+		return true
+	}
+	H, F := d.s.Model.Heads, d.s.Model.Features
+	for h := range H {
+		if r := s.x1[H*F+h*H+h]; !(r <= runaway) {
+			d.failed = &UnstableError{Rate: d.s.Rate, Time: s.t1, What: fmt.Sprintf("r_%d%d = %.3g", h+1, h+1, r)}
+			return false
+		}
+	}
+	return true
+}
+
 func (d *dynamics) derivative(x, dst []float64) error {
 	st, m := d.unpack(x), d.s.Model
 	if d.s.Rate == 0 {
@@ -123,9 +138,6 @@ func (d *dynamics) derivative(x, dst []float64) error {
 		}
 		for g := range H {
 			dst[H*F+h*H+g] = -move.At(h, g) - move.At(g, h) + d.s.Rate*e.Noise.At(h, g)
-		}
-		if r := x[H*F+h*H+h]; !(r <= runaway) && d.failed == nil {
-			d.failed = &UnstableError{Rate: d.s.Rate, Time: math.NaN(), What: fmt.Sprintf("r_%d%d = %.3g", h+1, h+1, r)}
 		}
 	}
 	d.biases(dst[H*F+H*H:], e)

@@ -21,7 +21,7 @@ func (s *Samples) tensorDims() int {
 }
 
 // tensorNodes returns the nodes in each direction of the largest tensor rule with
-// at most n points, or 0 where that would be a poor one.
+// at most 4n points, or 0 where that would be a poor one.
 func (s *Samples) tensorNodes(n int) int {
 	points := 1
 	if s.Law.Kind != Gaussian {
@@ -31,7 +31,7 @@ func (s *Samples) tensorNodes(n int) int {
 		}
 		points = len(support)
 	}
-	nodes := int(math.Pow(float64(n)/float64(points), 1/float64(s.tensorDims())) + 1e-9)
+	nodes := int(math.Pow(4*float64(n)/float64(points), 1/float64(s.tensorDims())) + 1e-9)
 	if nodes < leastNodes {
 		return 0
 	}

@@ -44,7 +44,7 @@ type block struct {
 
 // NewSamples draws n samples (rounded up to 8 powers of two) by scrambled Sobol'
 // points, or takes the tensor Gauss–Hermite rule where one with at least
-// leastNodes nodes in every direction has no more points than that.
+// leastNodes nodes in every direction has no more than four times as many points.
 // Memory: 8·n·L·(F+H) bytes.
 func NewSamples(law *Law, tokens, heads, n int, seed uint64) *Samples {
 	s := &Samples{Law: law, Tokens: tokens, Columns: law.Features() + heads}
