@@ -23,6 +23,7 @@ type Options struct {
 	Measures   []*Measure           // nil: All
 	Memory     int64                // bytes of attention blocks kept by all running heads together; 0: DefaultMemory, negative: none
 	Seed       uint64               // of the start vectors of iterations
+	Certify    bool                 // tighten the upper bound of attention.sigma2, at a stated probability of failure
 	Nulls      *Nulls               // nil: values without nulls
 	Profiles   bool                 // fill HeadResult.Profile
 	Done       func()               // called after each head, from several goroutines; nil: not
@@ -70,6 +71,9 @@ func Run(ctx context.Context, l *head.Layer, opts *Options) (*Table, error) {
 		t.KVHeads = append(t.KVHeads, KVResult{Layer: l.Index, KVHead: l.Pairs[readers[k]].KVHead, Measures: w.values})
 	}
 	t.Layers = []LayerResult{{Layer: l.Index, Measures: layer.values}}
+	if slices.Contains(r.opts.Measures, overlapMax) {
+		t.Layers[0].Groups = r.groups()
+	}
 	t.Omitted = slices.Concat(gatherOmissions(layerName(l), heads), gatherOmissions(layerName(l), kv), layer.omitted)
 	order := make(map[string]int)
 	for i, m := range All {

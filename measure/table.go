@@ -20,7 +20,8 @@ type Value struct {
 	NoZ       string   `json:"no_z,omitempty"`       // why there is a null and no z
 	Bound     *float64 `json:"bound,omitempty"`      // absolute error of Value
 	BoundKind string   `json:"bound_kind,omitempty"` // what Bound certifies
-	Upper     *float64 `json:"upper,omitempty"`      // certified upper bound where it differs from Value+Bound
+	Upper     *float64 `json:"upper,omitempty"`      // upper bound where it differs from Value+Bound
+	UpperKind string   `json:"upper_kind,omitempty"` // what Upper certifies, with its probability of failure if it has one
 	Windows   *Windows `json:"windows,omitempty"`    // spread over the windows of a text; nil: one window
 }
 
@@ -51,6 +52,7 @@ type KVResult struct {
 type LayerResult struct {
 	Layer    int              `json:"layer"`
 	Measures map[string]Value `json:"measures"`
+	Groups   *HeadGroups      `json:"groups,omitempty"` // heads that share one energy field; nil: no overlaps
 }
 
 // Omission says which measure is absent, where, and why. Where is "all", "L3",

@@ -137,6 +137,7 @@ func (r *Report) pageDataAt(level detailLevel) []byte {
 	e.each(len(r.Layers), func(i int) {
 		fmt.Fprintf(e, `{"l":%d,"m":`, r.Layers[i].Layer)
 		e.values(r.Layers[i].Measures, layers)
+		e.groups(r.Layers[i].Groups, level)
 		e.raw("}")
 	})
 	e.raw(",\n\"findings\":")
@@ -162,6 +163,33 @@ func (r *Report) first() string {
 		}
 	}
 	return ""
+}
+
+// groups appends which heads share one energy field, with their cosines in
+// hundredths where pictures are written at all.
+func (e *encoder) groups(g *measure.HeadGroups, level detailLevel) {
+	if g == nil {
+		return
+	}
+	e.raw(`,"g":`)
+	e.json(g.Groups)
+	e.raw(`,"o":`)
+	e.json(g.Order)
+	if level.bins == 0 || len(g.Cosines) == 0 {
+		return
+	}
+	rows := make([][]*int, len(g.Cosines))
+	for i, line := range g.Cosines {
+		rows[i] = make([]*int, len(line))
+		for j, c := range line {
+			if g.Defined[i] && g.Defined[j] {
+				hundredths := int(math.Round(100 * c))
+				rows[i][j] = &hundredths
+			}
+		}
+	}
+	e.raw(`,"c":`)
+	e.json(rows)
 }
 
 // Write makes an encoder an io.Writer for fmt.

@@ -117,6 +117,26 @@
     return el("details", {}, el("summary", {}, m.n, el("span", {class: "faint"}, unit(m))), about(m));
   }
 
+  // alike shows the cosines between the energy fields of a layer's heads, alike
+  // ones side by side, and the groups that they form.
+  function alike(h) {
+    const layer = D.layers.find(x => x.l === h.l);
+    if (!layer || !layer.o) return [];
+    const group = layer.g.find(g => g.includes(h.h)), label = k => `L${h.l}H${k}`;
+    const parts = [el("h3", {}, `Heads of layer ${h.l} by their energy fields`),
+      el("p", {class: "small"}, group ? `One group: ${group.map(label).join(", ")}; its fields differ little, so one of them may do for all.`
+        : `${name(h)} shares its field with no other head.` + (layer.g.length ? ` Groups: ${layer.g.map(g => g.map(label).join(", ")).join("; ")}.` : ""))];
+    if (!layer.c) return parts;
+    const n = layer.o.length, at = id => [Math.floor(id / n), id % n], cosine = id => { const [y, x] = at(id), c = layer.c[y][x]; return c === null ? NaN : c / 100; };
+    const text = id => { const [y, x] = at(id); return `${label(layer.o[y])} and ${label(layer.o[x])}: ${Number.isNaN(cosine(id)) ? "no value" : "cosine " + num(cosine(id))}`; };
+    const readout = el("p", {class: "readout small", role: "status"});
+    const say = id => { readout.textContent = id === undefined ? "" : text(id); };
+    const map = page.heatmap({label: "cosines between energy fields", rows: layer.o, cols: layer.o, corner: "", cell: (y, x) => y * n + x, point: say,
+      pick: id => { const other = D.heads.findIndex(x => x.l === h.l && x.h === layer.o[at(id)[1]]); if (other >= 0) state.pick(other, true); }});
+    map.paint({values: cosine, text, scale: page.scale(-1, 1, "linear"), palette: page.palettes.diverging, unit: "cosine of E"});
+    return [...parts, map.element, map.legend, readout];
+  }
+
   // named is a measure's name that opens a row with its meaning below its own.
   function named(m) {
     const b = el("button", {type: "button", class: "open", "aria-expanded": "false", onclick: () => {
@@ -148,6 +168,7 @@
       parts.push(page.chart({title: "Spectrum of the energy field", x: "channel", y: "σ (logits)", log: true, height: 190, series}));
     }
     parts.push(...profile(h));
+    parts.push(...alike(h));
     parts.push(el("h3", {}, "Measures of this head"), numbers(measures.filter(m => m.per === "head" && m.of(i)).map(m => [m, m.of(i)])));
     const kvs = measures.filter(m => m.per === "KV head" && m.of(i));
     if (kvs.length) parts.push(el("h3", {}, `Measures of its KV head ${h.k}`), numbers(kvs.map(m => [m, m.of(i)])));
