@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"strings"
 
 	"github.com/eigenhead/eigenhead/head"
@@ -85,6 +86,7 @@ func (c *labCollapseCmd) Run(e *env) error {
 		return err
 	}
 	defer out.abort()
+	defer debug.SetGCPercent(debug.SetGCPercent(400)) // little lives long here, and much is thrown away
 	update, clear := e.progress("simulating")
 	opts.Progress = update
 	var r *collapse.Result

@@ -141,17 +141,19 @@ func spectralRadius(m linalg.Matrix) float64 {
 func (a *mixing) takeDense() linalg.Matrix {
 	m := a.D.M
 	scaleBy(m, a.D.E)
-	n := float64(m.Cols)
-	for i := range m.Rows {
+	common := a.Q.M.Clone()
+	scaleBy(common, a.Q.E)
+	eachRow(m.Rows, m.Cols, func(i int) {
 		row := m.Row(i)
 		base := a.Const
 		if a.Dev != nil {
 			base += a.Dev[i]
 		}
+		base /= float64(m.Cols)
 		for j := range row {
-			row[j] += base/n + math.Ldexp(a.Q.M.Data[j], a.Q.E)
+			row[j] += base + common.Data[j]
 		}
-	}
+	})
 	return m
 }
 

@@ -191,13 +191,13 @@ func softmaxRow(row []float64) {
 // fromExcess returns the Markov matrix of weights w = 1 + e, in place of e.
 func fromExcess(e linalg.Matrix) *mixing {
 	n := float64(e.Cols)
-	for i := range e.Rows {
+	eachRow(e.Rows, e.Cols, func(i int) {
 		row := e.Row(i)
 		mean := sum(row) / n
 		for j := range row {
 			row[j] = (row[j] - mean) / (n * (1 + mean))
 		}
-	}
+	})
 	return &mixing{Const: 1, Q: scaled{M: linalg.New(1, e.Cols)}, D: normalized(e, 0)}
 }
 

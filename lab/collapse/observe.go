@@ -163,27 +163,32 @@ func mixedNorm(m linalg.Matrix) float64 {
 // rowEntropy returns the mean over rows with two visible keys or more of the entropy
 // over its largest value ln n; absent for matrices with negative entries.
 func rowEntropy(a linalg.Matrix, causalMask bool) float64 {
-	total, rows := 0.0, 0
-	for i := range a.Rows {
+	each := make([]float64, a.Rows)
+	eachRow(a.Rows, a.Cols, func(i int) {
 		row := a.Row(i)
 		if causalMask {
 			row = row[:i+1]
 		}
-		if len(row) < 2 {
-			continue
-		}
-		mass, h := 0.0, 0.0
-		for _, p := range row {
-			if p < -1e-12 { // rounding of A = 11ᵀ/T + … aside
-				return math.NaN()
-			}
-			if p > 0 {
-				mass += p
-				h -= p * math.Log(p)
-			}
-		}
-		total += (h/mass + math.Log(mass)) / math.Log(float64(len(row)))
-		rows++
+		each[i] = entropyShare(row)
+	})
+	if causalMask {
+		each = each[1:]
 	}
-	return total / float64(rows)
+	return sum(each) / float64(len(each))
+}
+
+// entropyShare is the entropy of a row over ln of its length, at least 2; NaN where an
+// entry is negative beyond the rounding of A = 11ᵀ/T + ….
+func entropyShare(row []float64) float64 {
+	mass, h := 0.0, 0.0
+	for _, p := range row {
+		if p < -1e-12 {
+			return math.NaN()
+		}
+		if p > 0 {
+			mass += p
+			h -= p * math.Log(p)
+		}
+	}
+	return (h/mass + math.Log(mass)) / math.Log(float64(len(row)))
 }

@@ -44,15 +44,28 @@ func (s *stream) fill(rows, cols int, f func(row []float64, g *rand.Rand)) linal
 			f(m.Row(i), g)
 		}
 	}
-	blocks := (rows + rowsPerBlock - 1) / rowsPerBlock
-	if rows*cols >= parallelFrom {
-		par.Do(blocks, block)
-		return m
+	blockwise((rows+rowsPerBlock-1)/rowsPerBlock, rows*cols, block)
+	return m
+}
+
+// blockwise calls f for each block, in parallel where there is enough to do.
+func blockwise(blocks, elements int, f func(b int)) {
+	if elements >= parallelFrom {
+		par.Do(blocks, f)
+		return
 	}
 	for b := range blocks {
-		block(b)
+		f(b)
 	}
-	return m
+}
+
+// eachRow calls f for the rows of an [n, cols] matrix, which must be independent.
+func eachRow(n, cols int, f func(i int)) {
+	blockwise((n+rowsPerBlock-1)/rowsPerBlock, n*cols, func(b int) {
+		for i := b * rowsPerBlock; i < min((b+1)*rowsPerBlock, n); i++ {
+			f(i)
+		}
+	})
 }
 
 // normals returns a matrix of independent N(0, sd²).

@@ -3,6 +3,7 @@ package collapse
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -127,6 +128,10 @@ func (o *Options) checked(plan []unit) ([]unit, error) {
 		plan[i].config = c
 		if err := u.size.Check(c.Heads); err != nil {
 			return nil, err
+		}
+		if least := min(u.size.T, u.size.Width()); u.kind != matrixKind && least > MaxWhole {
+			return nil, &xerr.Usage{Flag: "--T", Found: u.size.T, Want: fmt.Sprintf("at most %d for whole spectra of tokens", MaxWhole),
+				Hint: "--experiment gap takes the first two singular values of A alone, at any size that fits in memory"}
 		}
 		if u.kind == gradientKind {
 			if c.Attention == KeyQuery {

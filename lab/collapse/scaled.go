@@ -47,12 +47,12 @@ func scaleBy(m linalg.Matrix, k int) {
 	for k != 0 {
 		step := max(min(k, 1000), -1000)
 		f := math.Ldexp(1, step)
-		for i := range m.Rows {
+		eachRow(m.Rows, m.Cols, func(i int) {
 			row := m.Row(i)
 			for j := range row {
 				row[j] *= f
 			}
-		}
+		})
 		k -= step
 	}
 }

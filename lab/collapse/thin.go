@@ -128,24 +128,33 @@ func (t tokens) widened(cols int) tokens {
 		R: scaled{beside(t.R.M, linalg.New(t.R.M.Rows, missing)), t.R.E}}
 }
 
-// compressed turns the basis, the first vector aside, so that T+1 others suffice, where
+// compressed turns the basis, the first vector aside, so that T others suffice, where
 // that leaves out a third of the coordinates.
 func (t tokens) compressed() tokens {
 	n, w := t.R.M.Rows, t.R.M.Cols
 	if 2*w < 3*(n+2) {
 		return t
 	}
-	tall := linalg.New(w-1, n+1) // columns: the rows of R, then c
+	// The rows of R sum to zero: one of them follows from the others, and without it the
+	// decomposition has full rank.
+	tall := linalg.New(w-1, n) // columns: all rows of R but the last, then c
 	for j := 1; j < w; j++ {
 		row := tall.Row(j - 1)
-		for i := range n {
+		for i := range n - 1 {
 			row[i] = t.R.M.Data[i*t.R.M.Stride+j]
 		}
-		row[n] = t.C.M.Data[j]
+		row[n-1] = t.C.M.Data[j]
 	}
-	l := linalg.R(tall).T() // [n+1, n+1]
-	return tokens{C: scaled{beside(t.C.M.ColSlice(0, 1), l.RowSlice(n, n+1)), t.C.E},
-		R: scaled{beside(t.R.M.ColSlice(0, 1), l.RowSlice(0, n)), t.R.E}}
+	l := linalg.R(tall).T() // [n, n]
+	rest := linalg.New(n, n+1)
+	for i := range n - 1 {
+		row := rest.Row(i)
+		row[0] = t.R.M.Data[i*t.R.M.Stride]
+		copy(row[1:], l.Row(i))
+		linalg.Axpy(-1, row[1:], rest.Row(n - 1)[1:])
+	}
+	rest.Set(n-1, 0, t.R.M.At(n-1, 0))
+	return tokens{C: scaled{beside(t.C.M.ColSlice(0, 1), l.RowSlice(n-1, n)), t.C.E}, R: scaled{rest, t.R.E}}
 }
 
 func dropFirst(m linalg.Matrix) {
