@@ -33,6 +33,7 @@ type Options struct {
 	Layers     string                             // such as "0-3,7"; "": all
 	Measures   []string                           // names or patterns such as "energy.*"; nil: all
 	Energy     attention.Convention               // "": full
+	Certify    bool                               // a tight upper bound of attention.sigma2, with its failure probability
 	Memory     int64                              // bytes for kept attention tiles; 0: DefaultMemory
 	Seed       uint64                             // of everything drawn at random; 0 is a seed too
 	HashWhole  bool                               // hash whole files, not headers and configuration only

@@ -56,7 +56,7 @@ func newScan(src *source, opts *Options) (*scan, error) {
 		memory = DefaultMemory
 	}
 	s.measure = &measure.Options{
-		Convention: energy, Measures: selected, Memory: memory, Seed: opts.Seed,
+		Convention: energy, Measures: selected, Memory: memory, Certify: opts.Certify, Seed: opts.Seed,
 		Nulls: measure.NewNulls(opts.CacheDir, opts.Simulating), Profiles: opts.Profiles, Done: s.steps.head,
 	}
 	if opts.Capture != "" && len(s.window.cuts) > 1 {

@@ -21,8 +21,9 @@ type TopValue struct {
 	Value     float64
 	Bound     float64 // absolute error of Value, in the sense of Kind
 	Kind      string
-	Upper     float64 // certified: σ ≤ Upper
+	Upper     float64 // σ ≤ Upper
 	UpperKind string
+	Failure   float64 // probability that Upper is too small; 0: certain
 }
 
 // TopValues are the two largest singular values of A. Second is nil for T = 1.

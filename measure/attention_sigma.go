@@ -95,7 +95,7 @@ func sigmaOf(s *Subject, k int) (Value, error) {
 	}
 	out, err := bounded(v.Value, v.Bound, v.Kind)
 	if err == nil {
-		out.Upper = &v.Upper
+		out.Upper, out.UpperKind = &v.Upper, v.UpperKind
 	}
 	return out, err
 }
@@ -164,7 +164,11 @@ func (s *Subject) top() (*attention.TopValues, error) {
 			return nil, err
 		}
 		if !s.run.opts.simulated {
-			return attention.Top(s.run.ctx, a, s.seed())
+			t, err := attention.Top(s.run.ctx, a, s.seed())
+			if err == nil && s.run.opts.Certify {
+				err = attention.Certify(s.run.ctx, a, t, s.seed())
+			}
+			return t, err
 		}
 		rows, _ := a.Dims()
 		l, err := spectrum.Top(s.run.ctx, a, spectrum.TopOptions{K: min(2, rows), Block: 4, Tol: simulatedTol, Seed: nullSeed})

@@ -84,7 +84,7 @@ func averageValues(windows []map[string]Value) map[string]Value {
 func averageValue(have []Value) Value {
 	v := have[0]
 	mean, sd := meanSD(have, func(v Value) float64 { return v.Value })
-	v.Value, v.Windows, v.Upper, v.Z = mean, &Windows{Count: len(have), SD: sd}, nil, nil
+	v.Value, v.Windows, v.Upper, v.UpperKind, v.Z = mean, &Windows{Count: len(have), SD: sd}, nil, "", nil
 	if v.Bound != nil {
 		worst := 0.0
 		for _, h := range have {
