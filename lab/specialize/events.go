@@ -115,6 +115,13 @@ func Events(t *Trajectory, law *Law) []Event {
 	for f := range F {
 		all = append(all, t.feature(law, f)...)
 	}
+	if len(all) > 0 && all[0].Kind == Together { // over at the latest when heads split on a feature
+		for _, e := range all {
+			if e.Kind == Split {
+				all[0].Time = min(all[0].Time, e.Time)
+			}
+		}
+	}
 	all = append(all, t.plateaus()...)
 	slices.SortStableFunc(all, func(a, b Event) int {
 		switch {
@@ -146,7 +153,7 @@ func (t *Trajectory) together(law *Law) (Event, bool) {
 	final, cosine := s(t.Last()), Alignment(t.States[least], mean)
 	if final < alike {
 		return Event{Kind: Together, Time: t.Times[len(t.Times)-1], Value: cosine,
-			Text: fmt.Sprintf("heads still move together at the end (cosine %.3f with E θ)", cosine)}, true
+			Text: fmt.Sprintf("heads are much alike to the end (cosine %.3f with E θ at first)", cosine)}, true
 	}
 	if s(t.States[least]) > alike/2 {
 		return Event{}, false

@@ -241,15 +241,21 @@ func (r *Run) add(c *Settings, t *Trajectory, k int) {
 	r.Overlap = Simulated(c.Model.String(), c.Model, c.Law, st)
 }
 
-// chosen are records at a tenth, a third and two thirds of the way of the loss,
-// and the last.
+// chosen are the first record, those at which tr r first has made a tenth, a half
+// and nine tenths of its way, and the last.
 func chosen(t *Trajectory) []int {
-	n := len(t.Loss) - 1
+	n := len(t.States) - 1
+	trace := func(i int) (sum float64) {
+		for h := range t.States[i].K.Rows {
+			sum += linalg.Dot(t.States[i].K.Row(h), t.States[i].K.Row(h))
+		}
+		return sum
+	}
+	first, last := trace(0), trace(n)
 	list := []int{0}
 	for _, share := range []float64{0.1, 0.5, 0.9} {
-		level := t.Loss[0] + share*(t.Loss[n]-t.Loss[0])
-		for i, v := range t.Loss {
-			if v <= level && i > list[len(list)-1] {
+		for i := range n {
+			if (trace(i)-first)/(last-first) >= share && i > list[len(list)-1] {
 				list = append(list, i)
 				break
 			}
