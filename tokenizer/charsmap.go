@@ -24,6 +24,10 @@ type charsmap struct {
 	texts []byte
 }
 
+// maxReplacement bounds a replacement: the longest of Unicode's compatibility
+// decompositions, that of U+FDFA, has 33 bytes.
+const maxReplacement = 64
+
 func newCharsmap(file string, data []byte) (*charsmap, error) {
 	bad := func(found, want any) error {
 		return &xerr.Format{File: file, What: "precompiled charsmap", Found: found, Want: want}
@@ -41,6 +45,11 @@ func newCharsmap(file string, data []byte) (*charsmap, error) {
 	}
 	if len(c.texts) == 0 || c.texts[len(c.texts)-1] != 0 {
 		return nil, bad("replacements without an end", "a NUL after each")
+	}
+	for _, r := range bytes.Split(c.texts, []byte{0}) {
+		if len(r) > maxReplacement {
+			return nil, bad(fmt.Sprintf("a replacement of %d bytes", len(r)), fmt.Sprintf("at most %d", maxReplacement))
+		}
 	}
 	return c, nil
 }

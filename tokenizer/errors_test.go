@@ -242,6 +242,9 @@ func fuzzSeeds(f *testing.F) {
 	f.Add([]byte(minimal), []byte("ab <s>"))
 	f.Add([]byte(strings.Replace(minimal, `"normalizer":null`, `"normalizer":{"type":"Prepend","prepend":"▁"}`, 1)), []byte("a"))
 	f.Add([]byte(`{"pre_tokenizer":{"type":"Metaspace","replacement":"▁","prepend_scheme":"first"},"model":{"vocab":{"▁":0,"a":1,"▁a":2},"merges":[["▁","a"]],"byte_fallback":true}}`), []byte(" a b"))
+	for _, s := range sound() {
+		f.Add([]byte(s), []byte("aA b ab  <s>12 Á1234\xff漢"))
+	}
 	f.Add([]byte(`["a","b","\n"]`), []byte("ab\nc"))
 	f.Add([]byte("\x05\x00\x00\x00\x00\x00\x00\x00\x05\x00\x00\x00<unk>\x00\x00\x00\x00\x03\x00\x00\x00<s>\x00\x00\x00\x00\x04\x00\x00\x00</s>"), []byte("a"))
 	f.Add([]byte("<unk>\t0\n<s>\t0\n</s>\t0\n▁\t-1\na\t-2\n"), []byte("a a"))

@@ -159,6 +159,10 @@ func (t *Tokenizer) ggufWordPiece(kv KV) error {
 			vocab[p] = int32(i)
 		}
 	}
+	w, err := newWords(ggufKey(keyTokens), vocab)
+	if err != nil {
+		return err
+	}
 	t.norm = bertNormalizer(true, true, accentsToo, lower)
 	var pre preTokenizer
 	pre.addPart(partJSON{Type: "BertPreTokenizer"})
@@ -170,6 +174,6 @@ func (t *Tokenizer) ggufWordPiece(kv KV) error {
 		return piece
 	})
 	t.vocab, t.kind = vocab, "WordPiece"
-	t.model = &wordPiece{ids: vocab, start: meta, unk: unk, maxLen: longestToken(vocab)}
+	t.model = &wordPiece{words: w, start: meta, unk: unk}
 	return nil
 }

@@ -114,7 +114,11 @@ func (t *Tokenizer) jsonBytes() *[256]int32 {
 
 // jsonWordPiece sets up WordPiece.
 func (t *Tokenizer) jsonWordPiece(file string, m *modelJSON, unk int32) error {
-	w := &wordPiece{ids: t.vocab, rest: "##", unk: unk, maxRunes: 100, maxLen: longestToken(t.vocab)} // the library's defaults
+	list, err := newWords(file+": model.vocab", t.vocab)
+	if err != nil {
+		return err
+	}
+	w := &wordPiece{words: list, rest: "##", unk: unk, maxRunes: 100} // the library's defaults
 	if m.Prefix != nil {
 		w.rest = *m.Prefix
 	}

@@ -3,6 +3,7 @@ package tokenizer
 import (
 	"encoding/base64"
 	"encoding/json"
+	"fmt"
 
 	"golang.org/x/text/unicode/norm"
 
@@ -16,7 +17,11 @@ func (t *Tokenizer) readNormalizer(file string, raw json.RawMessage) error {
 	if err != nil {
 		return err
 	}
+	growth := 1
 	for _, p := range list {
+		if growth *= growthOf(p); growth > maxGrowth {
+			return unknownPart(file, key, fmt.Sprintf("text grows more than %d times", maxGrowth))
+		}
 		steps, err := normalizerOf(file, p)
 		if err != nil {
 			return err
@@ -30,6 +35,25 @@ func (t *Tokenizer) readNormalizer(file string, raw json.RawMessage) error {
 		}
 	}
 	return nil
+}
+
+// maxGrowth bounds how many times longer replacements can make a text: a hostile
+// file could ask for terabytes. Real files ask for 3 (▁ for a space) or 11 (the
+// longest compatibility decomposition).
+const maxGrowth = 256
+
+// growthOf bounds the growth by one normalizer.
+func growthOf(p partJSON) int {
+	switch p.Type {
+	case "Replace":
+		least := max(1, len(p.Pattern["String"])) // an expression matches a byte at least
+		return min(maxGrowth+1, max(1, (len(text(p.Content))+least-1)/least))
+	case "Prepend":
+		return min(maxGrowth+1, 1+len(text(p.Prepend))/maxName)
+	case "Precompiled", "NFKC", "NFKD":
+		return 11
+	}
+	return 1
 }
 
 // normalizerOf returns the steps of one normalizer, nil for an unknown one.

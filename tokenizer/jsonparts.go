@@ -47,8 +47,12 @@ type specialJSON struct {
 	IDs []int64 `json:"ids"`
 }
 
-// maxNesting bounds sequences in sequences: real files have two at most.
-const maxNesting = 4
+// Bounds on sequences in sequences, and on their parts: real files have two
+// levels and seven parts at most.
+const (
+	maxNesting = 4
+	maxParts   = 64
+)
 
 // parts reads a value that is null, one part, or a Sequence of parts, which it
 // flattens.
@@ -76,7 +80,9 @@ func nestedParts(file, key string, raw json.RawMessage, depth int) ([]partJSON, 
 		if err != nil {
 			return nil, err
 		}
-		list = append(list, more...)
+		if list = append(list, more...); len(list) > maxParts {
+			return nil, unknownPart(file, key, fmt.Sprintf("more than %d parts", maxParts))
+		}
 	}
 	return list, nil
 }

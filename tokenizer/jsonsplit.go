@@ -170,7 +170,7 @@ func (t *preTokenizer) addInverted(name string, m matcher, p partJSON) bool {
 }
 
 func (t *preTokenizer) addMetaspace(p partJSON) bool {
-	if p.Replacement == nil || *p.Replacement == "" {
+	if p.Replacement == nil || utf8.RuneCountInString(*p.Replacement) != 1 {
 		return false
 	}
 	rule := prefixEach

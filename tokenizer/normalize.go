@@ -181,12 +181,10 @@ func nmt(text []byte) []byte {
 func bertClean(text []byte) []byte {
 	return mapRunes(text, func(out []byte, r rune, raw []byte) []byte {
 		switch {
-		case r == 0, r == utf8.RuneError:
+		case unicode.Is(bertControls, r):
 			return out
-		case unicode.IsSpace(r) && (r == '\t' || r == '\n' || r == '\r' || !unicode.Is(unicode.Cc, r)):
+		case unicode.IsSpace(r):
 			return append(out, ' ')
-		case unicode.In(r, unicode.Cc, unicode.Cf, unicode.Co):
-			return out
 		}
 		return append(out, raw...)
 	})

@@ -44,7 +44,11 @@ func newUnigram(file string, ids map[string]int32, scores []float64, unk int32, 
 			return nil, &xerr.Format{File: file, What: fmt.Sprintf("score of token %d", i), Found: s, Want: "a finite number"}
 		}
 	}
-	return &unigram{words: newWords(ids), scores: scores, ids: ids, unkScore: worst - unkPenalty, unk: unk, fuse: true}, nil
+	w, err := newWords(file, ids)
+	if err != nil {
+		return nil, err
+	}
+	return &unigram{words: w, scores: scores, ids: ids, unkScore: worst - unkPenalty, unk: unk, fuse: true}, nil
 }
 
 func (u *unigram) encode(e *encoder, piece []byte) {
@@ -129,9 +133,14 @@ type wordNode struct {
 	id    int32 // of the token that ends here, or noID
 }
 
-func newWords(ids map[string]int32) words {
+// newWords refuses tokens beyond maxName, which would make every byte of a text
+// cost as much.
+func newWords(file string, ids map[string]int32) (words, error) {
 	list := make([]string, 0, len(ids))
-	for p := range ids {
+	for p, id := range ids {
+		if len(p) > maxName {
+			return words{}, &xerr.Unsupported{File: file, What: fmt.Sprintf("token %d", id), Found: fmt.Sprintf("%d bytes", len(p)), Want: fmt.Sprintf("at most %d", maxName)}
+		}
 		list = append(list, p)
 	}
 	slices.Sort(list)
@@ -161,19 +170,25 @@ func newWords(ids map[string]int32) words {
 			at = end
 		}
 	}
-	return w
+	return w, nil
+}
+
+// child returns the node that a byte leads to.
+func (w *words) child(node int32, b byte) (int32, bool) {
+	n := &w.nodes[node]
+	k, ok := slices.BinarySearch(w.bytes[n.child:n.child+n.n], b)
+	return n.child + int32(k), ok
 }
 
 // prefixes hands over every token that text begins with, the shortest first.
 func (w *words) prefixes(text []byte, found func(n int, id int32)) {
-	node := w.nodes[0]
+	node, ok := int32(0), true
 	for i, b := range text {
-		k, ok := slices.BinarySearch(w.bytes[node.child:node.child+node.n], b)
-		if !ok {
+		if node, ok = w.child(node, b); !ok {
 			return
 		}
-		if node = w.nodes[int(node.child)+k]; node.id != noID {
-			found(i+1, node.id)
+		if id := w.nodes[node].id; id != noID {
+			found(i+1, id)
 		}
 	}
 }

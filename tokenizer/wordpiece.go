@@ -6,12 +6,11 @@ import "unicode/utf8"
 // that cannot be cut so is one unknown token.
 // Source: tokenizers, models/wordpiece.
 type wordPiece struct {
-	ids      map[string]int32
+	words    words
 	start    string // in front of what begins a word, in the spelling of tokens
 	rest     string // in front of what continues it
 	unk      int32
 	maxRunes int // longer words are unknown; 0: any length
-	maxLen   int // bytes of the longest token
 }
 
 func (w *wordPiece) encode(e *encoder, piece []byte) {
@@ -20,13 +19,12 @@ func (w *wordPiece) encode(e *encoder, piece []byte) {
 		return
 	}
 	from := len(e.out)
-	buf := make([]byte, 0, w.maxLen+1)
 	for at := 0; at < len(piece); {
 		front := w.rest
 		if at == 0 {
 			front = w.start
 		}
-		id, n := w.longest(buf, front, piece[at:])
+		id, n := w.longest(front, piece[at:])
 		if n == 0 {
 			e.out = e.out[:from]
 			e.unknown(w.unk, piece)
@@ -38,16 +36,22 @@ func (w *wordPiece) encode(e *encoder, piece []byte) {
 }
 
 // longest returns the longest token that text begins with, n = 0 if none.
-func (w *wordPiece) longest(buf []byte, front string, text []byte) (id int32, n int) {
-	for n = min(len(text), w.maxLen-len(front)); n > 0; n-- {
-		if n < len(text) && !utf8.RuneStart(text[n]) {
-			continue
-		}
-		if id, ok := w.ids[string(append(append(buf[:0], front...), text[:n]...))]; ok {
-			return id, n
+func (w *wordPiece) longest(front string, text []byte) (id int32, n int) {
+	node, ok := int32(0), true
+	for i := range len(front) {
+		if node, ok = w.words.child(node, front[i]); !ok {
+			return noID, 0
 		}
 	}
-	return noID, 0
+	for i, b := range text {
+		if node, ok = w.words.child(node, b); !ok {
+			break
+		}
+		if k := w.words.nodes[node].id; k != noID && (i+1 == len(text) || utf8.RuneStart(text[i+1])) {
+			id, n = k, i+1
+		}
+	}
+	return id, n
 }
 
 // unknown writes the unknown token, or reports text where there is none.
@@ -57,11 +61,4 @@ func (e *encoder) unknown(unk int32, text []byte) {
 		return
 	}
 	e.out = append(e.out, int(unk))
-}
-
-func longestToken(ids map[string]int32) (n int) {
-	for p := range ids {
-		n = max(n, len(p))
-	}
-	return n
 }

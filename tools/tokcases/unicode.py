@@ -83,6 +83,7 @@ def main(path):
     out = HEAD
     for name, go in (("M", "marks"), ("P", "puncts"), ("S", "symbols"), ("Lu", "uppers"), ("Ll", "lowers"), ("Lm", "modifiers"), ("Lo", "others")):
         out += table(go + "16", f"are the characters of {name} in Oniguruma and not in Go.", regex(r"\p{%s}" % name) - go_table(f"unicode.Is(unicode.{name}, r)"))
+    out += table("bertControls", "are what the BERT normalizer cleans away.", removed(bert(clean_text=True)))
     out += table("bertAccents", "are what the BERT normalizer takes away from decomposed text.", removed(bert(strip_accents=True)))
     out += table("accents", "are what StripAccents takes away.", removed(normalizers.StripAccents()))
     out += table("bertPunctuation", "is punctuation to the BERT pre-tokenizer.", isolated(pre_tokenizers.BertPreTokenizer(), "a"))
