@@ -68,6 +68,8 @@ func (c *canvas) cells(m cells) {
 // path strokes each segment as a rectangle of its own, with square ends that
 // cover the joints; straight axis lines need no more.
 func (c *canvas) path(p path) {
+	const on, period = 5, 8 // as in the SVG; dashes run on across the points
+	phase := 0.0
 	for i := 1; i < len(p.points); i++ {
 		a, b := p.points[i-1], p.points[i]
 		length := math.Hypot(b[0]-a[0], b[1]-a[1])
@@ -78,10 +80,12 @@ func (c *canvas) path(p path) {
 			c.segment(a, b, p.width, p.color)
 			continue
 		}
-		for at := 0.0; at < length; at += 8 { // 5 on, 3 off, as in the SVG
-			to := math.Min(at+5, length)
-			c.segment(between(a, b, at/length), between(a, b, to/length), p.width, p.color)
+		for at := -phase; at < length; at += period {
+			if from, to := math.Max(at, 0), math.Min(at+on, length); from < to {
+				c.segment(between(a, b, from/length), between(a, b, to/length), p.width, p.color)
+			}
 		}
+		phase = math.Mod(phase+length, period)
 	}
 }
 
