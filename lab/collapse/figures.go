@@ -412,7 +412,7 @@ func (r *Result) gradientPictures(add adder) {
 		}
 		if len(all) > 0 {
 			add("gradient", fmt.Sprintf("depth-%d", depth), "Squared Frobenius norm of the derivative of X_L by the value weights of layer 1. Points: seeds' geometric mean and range. Dashed: fit. Solid: theory, T^L with the outlier and T without, for W ~ N(0,1).",
-				panel(fmt.Sprintf("L = %d", depth), "tokens T", "‖∂X_L/∂W_1‖²", true, true, all))
+				panel(fmt.Sprintf("L = %d", depth), "tokens T", "squared norm of ∂X_L/∂W_1", true, true, all))
 		}
 	}
 }
