@@ -60,7 +60,7 @@ func descend(ctx context.Context, s *Settings, samples *Samples, start State, ma
 			return &rec.out, &UnstableError{Rate: s.Rate, Time: t, What: fmt.Sprintf("a step reached r above %g", float64(runaway))}
 		}
 		rec.out.Steps = n
-		if n%4096 == 0 {
+		if n%64 == 0 {
 			if err := ctx.Err(); err != nil {
 				rec.out.Partial = true
 				return &rec.out, err

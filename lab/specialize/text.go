@@ -276,14 +276,14 @@ func (t *textWriter) diagram(d *Diagram) {
 		title += " (partial)"
 	}
 	t.line("%s", title)
+	if len(d.Axes) == 1 {
+		t.cells(d)
+		return
+	}
 	cols := len(d.Axes[0].Values)
 	letters := map[string]string{Blind: ".", Unsplit: "=", Partly: "o", Specialized: "#"}
 	for y := len(d.Cells)/cols - 1; y >= 0; y-- {
-		label := ""
-		if len(d.Axes) == 2 {
-			label = short(d.Axes[1].Values[y])
-		}
-		row := ""
+		label, row := short(d.Axes[1].Values[y]), ""
 		for _, c := range d.Cells[y*cols : (y+1)*cols] {
 			switch {
 			case !c.Done:
@@ -296,15 +296,27 @@ func (t *textWriter) diagram(d *Diagram) {
 		}
 		t.line("%10s %s", label, row)
 	}
-	axes := fmt.Sprintf("across: %s = %s to %s", d.Axes[0].Name, short(d.Axes[0].Values[0]), short(d.Axes[0].Values[cols-1]))
-	if len(d.Axes) == 2 {
-		axes += "; up: " + d.Axes[1].Name
-	}
+	axes := fmt.Sprintf("across: %s = %s to %s; up: %s", d.Axes[0].Name, short(d.Axes[0].Values[0]), short(d.Axes[0].Values[cols-1]), d.Axes[1].Name)
 	t.wrapped("  ", axes+". . blind, = heads together, o part of the features, # specialized, x no value, ? not done")
 	for _, c := range d.Cells {
 		if c.Reason != "" {
 			t.wrapped("  ", fmt.Sprintf("x at %s: %s", short(c.X), c.Reason))
 			break
+		}
+	}
+}
+
+// cells lists the cells of a single axis.
+func (t *textWriter) cells(d *Diagram) {
+	t.line("%12s  %-12s %8s %8s %8s %6s %9s", d.Axes[0].Name, "phase", "loss", "Bayes", "over it", "split", "distinct")
+	for _, c := range d.Cells {
+		switch {
+		case !c.Done:
+			t.line("%12s  not done", short(c.X))
+		case c.Reason != "":
+			t.wrapped(fmt.Sprintf("%12s  ", short(c.X)), c.Reason)
+		default:
+			t.line("%12s  %-12s %8.4f %8.4f %+8.4f %6d %9d", short(c.X), c.Phase, c.Loss, c.Bayes, c.Loss-c.Bayes, c.Split, c.Distinct)
 		}
 	}
 }
