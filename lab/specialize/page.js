@@ -52,10 +52,19 @@
       series: [...f.curves.map(c => ({name: c.name, x, y: c.loss})), {name: "softmax floor", x, y: x.map(() => f.floor), dashed: true}]}));
   }
 
-  for (const d of D.diagrams || []) {
-    const xs = d.axes[0].values, ys = d.axes[1] ? d.axes[1].values : [0], say = text => { at("phase-readout").textContent = text; };
+  for (const d of (D.diagrams || []).filter(d => d.axes.length === 1)) {
+    const cells = d.cells.filter(c => c.done && !c.reason), wide = cells.length > 1 && cells[0].x > 0 && cells[cells.length - 1].x / cells[0].x >= 50;
+    const x = cells.map(c => wide ? Math.log10(c.x) : c.x), name = (wide ? "log₁₀ " : "") + d.axes[0].name;
+    at("phase").classList.replace("maps", "charts");
+    at("phase").append(page.chart({title: d.model + ": loss", x: name, y: "loss", zero: true, height: 190, names: v => num(wide ? 10 ** v : v),
+      series: [{name: "loss", x, y: cells.map(c => c.loss)}, {name: "Bayes risk", x, y: cells.map(c => c.bayes), dashed: true}]}),
+    page.chart({title: d.model + ": what the heads did", x: name, y: "count", zero: true, height: 190, names: v => num(wide ? 10 ** v : v),
+      series: [{name: "features on which heads split", x, y: cells.map(c => c.split)}, {name: "heads that differ", x, y: cells.map(c => c.distinct)}]}));
+  }
+  for (const d of (D.diagrams || []).filter(d => d.axes.length === 2)) {
+    const xs = d.axes[0].values, ys = d.axes[1].values, say = text => { at("phase-readout").textContent = text; };
     const cellAt = (y, x) => (ys.length - 1 - y) * xs.length + x;
-    const name = c => `${d.model}, ${d.axes[0].name} ${num(c.x)}${d.axes[1] ? `, ${d.axes[1].name} ${num(c.y)}` : ""}: ` +
+    const name = c => `${d.model}, ${d.axes[0].name} ${num(c.x)}, ${d.axes[1].name} ${num(c.y)}: ` +
       (c.reason || (c.done ? `${c.phase}, loss ${num(c.loss)} (Bayes ${num(c.bayes)}), split on ${c.split} features, ${c.distinct} heads differ` : "not done"));
     const show = (title, of, unit) => {
       const map = page.heatmap({label: title, rows: [...ys].reverse().map(v => num(v)), cols: xs.map(v => num(v)), cell: cellAt, pick: id => say(name(d.cells[id])),
@@ -67,7 +76,7 @@
     };
     at("phase").append(show("loss − Bayes", c => c.loss - c.bayes, "loss − Bayes"), show("features on which heads split", c => c.split, "features"),
       show("heads that differ", c => c.distinct, "heads"));
-    at("phase-readout").textContent = `Across: ${d.axes[0].name}${d.axes[1] ? `; up: ${d.axes[1].name}` : ""}. Point at a cell to read it.`;
+    at("phase-readout").textContent = `Across: ${d.axes[0].name}; up: ${d.axes[1].name}. Point at a cell to read it.`;
   }
 
   if (at("overlap")) {

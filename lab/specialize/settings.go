@@ -89,7 +89,7 @@ func (s *Settings) Check() error {
 			return &xerr.Usage{Flag: c.flag, Found: c.found, Want: fmt.Sprintf("%g to %g", c.low, c.high)}
 		}
 	}
-	if n := s.Samples * s.Model.Tokens * s.Model.Columns(); n > maxNumbers {
+	if n := int64(s.Samples) * int64(s.Model.Tokens) * int64(s.Model.Columns()); n > maxNumbers {
 		return &xerr.Usage{Flag: "--samples", Found: fmt.Sprintf("%d × %d tokens × %d columns", s.Samples, s.Model.Tokens, s.Model.Columns()),
 			Want: fmt.Sprintf("at most %d numbers", maxNumbers), Hint: "ask for fewer --samples, --tokens or --heads"}
 	}

@@ -68,7 +68,7 @@ func WriteText(w io.Writer, r *Report, opts TextOptions) error {
 
 func (t *textWriter) header(r *Report) {
 	s := r.Setting
-	t.wrapped("specialize: ", fmt.Sprintf("L = %d tokens, H = %d heads, F = %d features; θ %s", s.Tokens, s.Heads, s.Features, s.Law))
+	t.wrapped("specialize: ", fmt.Sprintf("L = %s, H = %s, F = %s; θ %s", count(s.Tokens, "token"), count(s.Heads, "head"), count(s.Features, "feature"), s.Law))
 	what := "flow of the order parameters"
 	switch {
 	case s.Engine == EngineBoth:
