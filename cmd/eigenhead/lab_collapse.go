@@ -37,11 +37,12 @@ type labCollapseCmd struct {
 	Tau              *float64 `placeholder:"X" help:"Temperature of --fix temperature. Default 0.5."`
 	Sink             *float64 `placeholder:"X" help:"Logit of the sink of --fix softmax1. Default 0."`
 
-	T     []int     `name:"T" placeholder:"N,…" help:"Numbers of tokens."`
-	Gamma []float64 `placeholder:"X,…" help:"Ratios T/d. Default 1; with --paper 1, 0.5 and 0.2."`
-	Depth *int      `placeholder:"L" help:"Layers."`
-	Seeds *int      `placeholder:"N" help:"Simulations of each cell."`
-	Seed  uint64    `default:"1" help:"Seed of everything drawn at random."`
+	T      []int     `name:"T" placeholder:"N,…" help:"Numbers of tokens."`
+	Gamma  []float64 `placeholder:"X,…" help:"Ratios T/d. Default 1; with --paper 1, 0.5 and 0.2."`
+	Depth  *int      `placeholder:"L" help:"Layers."`
+	Seeds  *int      `placeholder:"N" help:"Simulations of each cell."`
+	Values int       `default:"2" placeholder:"K" help:"Singular values of A to list."`
+	Seed   uint64    `default:"1" help:"Seed of everything drawn at random."`
 
 	Model   string `placeholder:"MODEL" help:"Measure this checkpoint or capture, or demo, layer by layer instead of simulating."`
 	Text    string `placeholder:"FILE" help:"Text for --model. Default: an embedded one."`
@@ -161,7 +162,7 @@ func (c *labCollapseCmd) configured() bool {
 }
 
 func (c *labCollapseCmd) options() (*collapse.Options, error) {
-	o := &collapse.Options{Experiments: c.Experiment, T: c.T, Gamma: c.Gamma, Seed: c.Seed, Paper: c.Paper, Undoubled: c.Undoubled, Resume: c.Resume}
+	o := &collapse.Options{Experiments: c.Experiment, T: c.T, Gamma: c.Gamma, Seed: c.Seed, Values: c.Values, Paper: c.Paper, Undoubled: c.Undoubled, Resume: c.Resume}
 	o.Depth, o.Seeds = value(c.Depth), value(c.Seeds)
 	if !c.configured() {
 		return o, nil

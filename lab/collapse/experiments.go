@@ -58,6 +58,9 @@ func (o *Options) cast(own ...Config) []Config {
 // grid makes one unit for each configuration, gamma, size and seed.
 func (o *Options) grid(u unit, cast []Config, sizes []int, seeds int) []unit {
 	var plan []unit
+	if u.kind == matrixKind {
+		u.values = max(o.Values, 2)
+	}
 	for _, gamma := range orList(o.Gamma, []float64{1}) {
 		for _, c := range cast {
 			for _, t := range orList(o.T, sizes) {

@@ -11,8 +11,8 @@ import (
 
 // Size is one point of a sweep: T tokens of width d = T/Gamma.
 type Size struct {
-	T     int
-	Gamma float64
+	T     int     `json:"T"`
+	Gamma float64 `json:"gamma"`
 }
 
 // Width returns d = round(T/γ).

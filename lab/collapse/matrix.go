@@ -2,6 +2,7 @@ package collapse
 
 import (
 	"context"
+	"fmt"
 	"math"
 
 	"github.com/eigenhead/eigenhead/head"
@@ -24,10 +25,11 @@ const maxEigen = 512
 // with all its singular values where whole asks for them (T ≤ MaxWhole) and else the
 // two largest by block Lanczos with the bound on their error.
 //
-// Values: sigma1, sigma2, sigma_bound, gap = 1 − σ₂/σ₁, lambda2, eigen_gap,
+// values is how many singular values are set, at least 2. Values: sigma1, sigma2, …, sigma_bound, gap = 1 − σ₂/σ₁, lambda2, eigen_gap,
 // attention_stable_rank = ‖A‖_F²/σ₁², log10_gram_excess = log₁₀(sr(A·Aᵀ) − 1),
 // row_sum, entropy. Memory: one T×T array, and the simulation's own for KeyQuery.
-func Matrix(ctx context.Context, c Config, size Size, seed uint64, whole bool) (Values, []float64, error) {
+func Matrix(ctx context.Context, c Config, size Size, seed uint64, values int, whole bool) (Values, []float64, error) {
+	values = min(max(values, 2), size.T)
 	s := newSim(c, size, "matrix", seed)
 	var x tokens
 	if s.Attention == KeyQuery {
@@ -50,10 +52,10 @@ func Matrix(ctx context.Context, c Config, size Size, seed uint64, whole bool) (
 		if err != nil {
 			return nil, nil, err
 		}
-		v.fromWhole(sigma)
+		v.fromWhole(sigma, values)
 		return v, sigma, ctx.Err()
 	}
-	top, err := spectrum.Top(ctx, dense{m}, spectrum.TopOptions{K: 2, Block: 4, Tol: lanczosTol(size.T), MaxBasis: 96, Seed: seed})
+	top, err := spectrum.Top(ctx, dense{m}, spectrum.TopOptions{K: values, Block: values + 2, Tol: lanczosTol(size.T), MaxBasis: 96, Seed: seed})
 	if err != nil {
 		return nil, nil, err
 	}
@@ -65,19 +67,24 @@ func Matrix(ctx context.Context, c Config, size Size, seed uint64, whole bool) (
 // seeds, and reported as sigma_bound.
 func lanczosTol(t int) float64 { return 1e-3 / math.Sqrt(float64(t)) }
 
-func (v Values) fromWhole(sigma []float64) {
+func (v Values) fromWhole(sigma []float64, values int) {
 	s := singular{First: sigma[0], Rest: sigma[1:]}
-	v.set("sigma1", sigma[0])
-	v.set("sigma2", sigma[1])
+	v.first(sigma[:values])
 	v.set("sigma_bound", math.Ldexp(1, -52)*(float64(len(sigma))+8)*sigma[0])
 	v.set("gap", 1-sigma[1]/sigma[0])
 	v.set("attention_stable_rank", s.stableRank(2))
 	v.set("log10_gram_excess", s.log10Excess(4))
 }
 
+// first sets sigma1, sigma2, ….
+func (v Values) first(sigma []float64) {
+	for i, s := range sigma {
+		v.set(fmt.Sprintf("sigma%d", i+1), s)
+	}
+}
+
 func (v Values) fromTop(top *spectrum.Leading, frobenius float64) {
-	v.set("sigma1", top.Sigma[0])
-	v.set("sigma2", top.Sigma[1])
+	v.first(top.Sigma)
 	v.set("sigma_bound", top.Bound())
 	v.set("gap", 1-top.Sigma[1]/top.Sigma[0])
 	v.set("attention_stable_rank", frobenius/top.Sigma[0]*(frobenius/top.Sigma[0]))

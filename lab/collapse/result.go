@@ -28,12 +28,11 @@ type Cell struct {
 
 // Line is one statement of theory beside what was measured.
 type Line struct {
-	Experiment string  `json:"experiment"`
-	Claim      string  `json:"claim"`
-	Theory     string  `json:"theory"`
-	Measured   string  `json:"measured"`
-	Agrees     *bool   `json:"agrees,omitempty"` // nil: shown, not judged
-	Cells      []*Cell `json:"-"`
+	Experiment string `json:"experiment"`
+	Claim      string `json:"claim"`
+	Theory     string `json:"theory"`
+	Measured   string `json:"measured"`
+	Agrees     *bool  `json:"agrees,omitempty"` // nil: shown, not judged
 }
 
 // Result is everything that a run found.
@@ -53,10 +52,10 @@ type Result struct {
 
 // Bulk is a whole spectrum, for histograms.
 type Bulk struct {
-	Configuration string
-	Config        Config
-	Size          Size
-	Sigma         []float64
+	Configuration string    `json:"configuration"`
+	Config        Config    `json:"-"`
+	Size          Size      `json:"size"`
+	Sigma         []float64 `json:"sigma"` // descending
 }
 
 // MarshalJSON writes the cell flat: its place, then each observable by name.
@@ -108,6 +107,7 @@ type document struct {
 	Fits        []Fit           `json:"fits"`
 	Statements  []Line          `json:"statements"`
 	Published   []publishedJSON `json:"published,omitempty"`
+	Spectra     []Bulk          `json:"spectra,omitempty"` // of the experiment bulk
 }
 
 type publishedJSON struct {
@@ -124,7 +124,7 @@ type publishedJSON struct {
 // same run gives the same bytes.
 func (r *Result) WriteJSON(w io.Writer) error {
 	d := document{Schema: Schema, Experiments: r.Experiments, Paper: r.Paper, Seed: r.Seed, Partial: r.Partial, Source: r.Source,
-		Cells: r.Cells, Fits: r.Fits, Statements: r.Lines}
+		Cells: r.Cells, Fits: r.Fits, Statements: r.Lines, Spectra: r.Bulks}
 	for _, p := range r.Published {
 		row := publishedJSON{p.Configuration, p.T, p.Layer, nil, p.Ours, p.Z}
 		row.Ours.Values = nil
@@ -162,6 +162,9 @@ func writeLines(w io.Writer, d document) error {
 	}
 	list(&b, "cells", d.Cells, one)
 	list(&b, "fits", d.Fits, one)
+	if len(d.Spectra) > 0 {
+		list(&b, "spectra", d.Spectra, one)
+	}
 	if len(d.Published) > 0 {
 		list(&b, "published", d.Published, one)
 	}

@@ -20,6 +20,7 @@ type Options struct {
 	Seeds       int       // simulations of each cell; 0: each experiment's own
 	Seed        uint64    // of everything drawn
 	Paper       bool      // the published sweep instead of experiments
+	Values      int       // singular values of A to list; 0: 2
 	Undoubled   bool      // Paper: without the doubling after a plain skip
 	Resume      string    // file of JSON lines that keeps finished simulations; "": none
 	Progress    func(done, total int64)
@@ -110,6 +111,8 @@ func (o *Options) check() error {
 		return &xerr.Usage{Flag: "--paper", Found: "other experiments or configurations", Want: "none of them: the published sweep has its own"}
 	case o.Undoubled && !o.Paper && o.Config == nil:
 		return &xerr.Usage{Flag: "--undoubled", Found: "no plain skip", Want: "--paper or --skip plain"}
+	case o.Values < 0 || o.Values == 1 || o.Values > 64:
+		return &xerr.Usage{Flag: "--values", Found: o.Values, Want: "2 to 64 singular values"}
 	case o.Depth < 0 || o.Depth > 10000:
 		return &xerr.Usage{Flag: "--depth", Found: o.Depth, Want: "1 to 10000 layers"}
 	case o.Seeds < 0 || o.Seeds > 100000:

@@ -39,13 +39,14 @@ type unit struct {
 	layer      int  // gradientKind: whose weights
 	light      bool // forwardKind: stable ranks only
 	whole      bool // matrixKind: all singular values
+	values     int  // matrixKind: how many by name
 	seed       uint64
 }
 
 // key names the unit and everything its outcome depends on.
 func (u unit) key() string {
-	return fmt.Sprintf("%s/%s/%s/T=%d/gamma=%g/depth=%d/layer=%d/light=%v/whole=%v/seed=%d",
-		u.experiment, u.kind, u.config.Name(), u.size.T, u.size.Gamma, u.depth, u.layer, u.light, u.whole, u.seed)
+	return fmt.Sprintf("%s/%s/%s/T=%d/gamma=%g/depth=%d/layer=%d/light=%v/whole=%v/values=%d/seed=%d",
+		u.experiment, u.kind, u.config.Name(), u.size.T, u.size.Gamma, u.depth, u.layer, u.light, u.whole, u.values, u.seed)
 }
 
 // outcome is what a unit found: values by layer, one layer for a matrix or gradient.
@@ -63,7 +64,7 @@ func (u unit) run(ctx context.Context) (*outcome, error) {
 		out.Layers, err = Forward(ctx, u.config, u.size, u.depth, u.seed, u.light)
 	case matrixKind:
 		var v Values
-		v, out.Spectrum, err = Matrix(ctx, u.config, u.size, u.seed, u.whole)
+		v, out.Spectrum, err = Matrix(ctx, u.config, u.size, u.seed, u.values, u.whole)
 		out.Layers = []Values{v}
 		if !u.whole {
 			out.Spectrum = nil

@@ -309,13 +309,17 @@ func (t *text) table(rows [][]string) {
 			width[i] = max(width[i], len([]rune(cell)))
 		}
 	}
-	total := 2 + width[0]
+	total, gap := 2+width[0], 2
 	for _, w := range width[1:] {
 		total += w + 2
 	}
+	short := width[0] <= 8
+	if total > t.width && short { // numbers for names: closer columns instead
+		gap = 1
+	}
 	for n, row := range rows {
 		name := "  " + row[0]
-		if total > t.width {
+		if total > t.width && !short {
 			t.line("%s", name)
 			name = "   "
 		} else {
@@ -323,7 +327,7 @@ func (t *text) table(rows [][]string) {
 		}
 		line := name
 		for i, cell := range row[1:] {
-			line += "  " + strings.Repeat(" ", width[i+1]-len([]rune(cell))) + cell
+			line += strings.Repeat(" ", gap+width[i+1]-len([]rune(cell))) + cell
 		}
 		t.line("%s", line)
 		if n == 0 {

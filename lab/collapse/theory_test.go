@@ -5,6 +5,8 @@ import (
 	"math"
 	"testing"
 
+	"pgregory.net/rapid"
+
 	"github.com/eigenhead/eigenhead/head"
 	"github.com/eigenhead/eigenhead/randmat"
 )
@@ -40,7 +42,7 @@ func TestMarkovSpectrum(t *testing.T) {
 	const T = 256
 	sigma := randmat.LognormalSigma(0.3)
 	v := means(t, 3, func(seed uint64) (Values, error) {
-		v, all, err := Matrix(background, Config{Sigma: sigma}, Size{T, 1}, seed, true)
+		v, all, err := Matrix(background, Config{Sigma: sigma}, Size{T, 1}, seed, 2, true)
 		if err == nil {
 			v["second moment"], v["fourth moment"] = moment(all[1:], T, 2), moment(all[1:], T, 4)
 			v["first moment"] = moment(all[1:], T, 1)
@@ -71,7 +73,7 @@ func moment(sigma []float64, T, p float64) float64 {
 func TestKeyQueryEdges(t *testing.T) {
 	edge := func(c Config, size Size, power float64) float64 {
 		v := means(t, 2, func(seed uint64) (Values, error) {
-			v, _, err := Matrix(background, c, size, seed, true)
+			v, _, err := Matrix(background, c, size, seed, 2, true)
 			return v, err
 		})
 		return math.Pow(float64(size.T), power) * v["sigma2"]
@@ -182,7 +184,7 @@ func TestDepthHundred(t *testing.T) {
 func TestCausalMask(t *testing.T) {
 	c := Config{Attention: Gaussian, Sigma: 0.3, Mask: head.Causal}
 	v := means(t, 2, func(seed uint64) (Values, error) {
-		v, _, err := Matrix(background, c, Size{256, 1}, seed, false)
+		v, _, err := Matrix(background, c, Size{256, 1}, seed, 2, false)
 		return v, err
 	})
 	within(t, "σ₁ at T=256", v["sigma1"], 1.69, 0.02)
@@ -194,7 +196,7 @@ func TestCausalMask(t *testing.T) {
 	// The right centring is C, not 11ᵀ/T: ‖A − C‖ = .28 at T = 256.
 	c.Fix = CenterCausal
 	fixed := means(t, 2, func(seed uint64) (Values, error) {
-		v, _, err := Matrix(background, c, Size{256, 1}, seed, false)
+		v, _, err := Matrix(background, c, Size{256, 1}, seed, 2, false)
 		return v, err
 	})
 	within(t, "‖A − C‖", fixed["sigma1"], 0.28, 0.05)
@@ -220,7 +222,7 @@ func TestDifferentialKeepsTheOutlier(t *testing.T) {
 // σ₂ ≈ .0022·(400/T)^{3/2} where the centered matrix has σ₁ ≈ 2σ/√T.
 func TestFixesThatFixNothing(t *testing.T) {
 	at := func(f Fix) Values {
-		v, _, err := Matrix(background, Config{Fix: f, Sigma: 0.3}, Size{200, 1}, 7, true)
+		v, _, err := Matrix(background, Config{Fix: f, Sigma: 0.3}, Size{200, 1}, 7, 2, true)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -238,4 +240,44 @@ func TestFixesThatFixNothing(t *testing.T) {
 	if !(math.Abs(one["gap"]-plainA["gap"]) < 0.02) {
 		t.Errorf("gap %g without and %g with softmax-1", plainA["gap"], one["gap"])
 	}
+}
+
+// Whatever is drawn, stable ranks stay in [1, min(T, d)] and every number is one.
+func TestAnyConfiguration(t *testing.T) {
+	pick := func(t *rapid.T, name string, list ...string) string { return rapid.SampledFrom(list).Draw(t, name) }
+	rapid.Check(t, func(t *rapid.T) {
+		c := Config{
+			Attention: Attention(pick(t, "attention", "markov", "keyquery", "identity", "gaussian")), Law: Law(pick(t, "law", "lognormal", "gamma", "uniform", "twopoint")),
+			Sigma: 0.5, Init: Init(pick(t, "init", "xavier", "normal", "lecun")), ValueVar: pick(t, "value", "1", "1/d"),
+			Input: Input(pick(t, "input", "isometric", "gaussian", "correlated")), Heads: rapid.IntRange(1, 2).Draw(t, "heads"),
+			Norm: Norm(pick(t, "norm", "none", "pre", "post")), Skip: Skip(pick(t, "skip", "none", "plain", "scaled")),
+			MLP: rapid.Bool().Draw(t, "mlp"), Fix: rapid.SampledFrom(Fixes).Draw(t, "fix"),
+		}
+		if rapid.Bool().Draw(t, "causal") {
+			c.Mask = head.Causal
+		}
+		c, err := c.Check()
+		if err != nil {
+			t.Skip(err)
+		}
+		size := Size{6, rapid.SampledFrom([]float64{3, 1.5, 1, 0.5, 0.25}).Draw(t, "gamma")}
+		for _, light := range []bool{true, false} {
+			all, err := Forward(background, c, size, 4, rapid.Uint64().Draw(t, "seed"), light)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for l, v := range all {
+				if sr, ok := v["stable_rank"]; !ok || !(sr >= 1 && sr <= float64(min(size.T, size.Width()))*(1+1e-12)) {
+					t.Fatalf("%s, gamma %g, layer %d: stable rank %g", c.Name(), size.Gamma, l+1, sr)
+				}
+			}
+		}
+		v, _, err := Matrix(background, c, size, 1, 3, true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !(v["sigma1"] >= v["sigma2"]) {
+			t.Fatalf("%s: singular values %g, %g", c.Name(), v["sigma1"], v["sigma2"])
+		}
+	})
 }
