@@ -26,6 +26,17 @@ type Difference struct {
 	Theirs float64
 }
 
+// Exceeds reports whether the difference is above a tolerance, which is absolute,
+// for logits and what enters attention are normed to a few tens at most; for the
+// residual stream, which is not (a healthy model's may hold 24,000), it is relative
+// to its largest number where that is above 1.
+func (d Difference) Exceeds(tolerance float64) bool {
+	if d.Tensor == "x" {
+		tolerance *= math.Max(1, d.Scale)
+	}
+	return !(d.Max <= tolerance)
+}
+
 // logitsReference is the JSON form of a reference: ids and what follows them.
 type logitsReference struct {
 	IDs        []int     `json:"ids"`
@@ -37,7 +48,7 @@ type logitsReference struct {
 // reference is a capture, whose q, k, v, residual stream, sinks and logits after
 // the last token are compared as far as it has them, and how scores come of q and
 // k; or a JSON file {"ids": […], "logits_last": […]}, whose logits are.
-// Errors are those of Scan; differences are not errors: compare Max with a tolerance.
+// Errors are those of Scan; differences are not errors: Exceeds compares them with a tolerance.
 func Verify(ctx context.Context, model, reference string, progress func(done, total int64)) ([]Difference, error) {
 	src, err := openModel(model)
 	if err != nil {

@@ -2,6 +2,7 @@ package eigenhead_test
 
 import (
 	"context"
+	"errors"
 	"math"
 	"path/filepath"
 	"strings"
@@ -14,6 +15,7 @@ import (
 	"github.com/eigenhead/eigenhead/forward"
 	"github.com/eigenhead/eigenhead/head"
 	"github.com/eigenhead/eigenhead/internal/demo"
+	"github.com/eigenhead/eigenhead/linalg"
 )
 
 // demoCapture writes layers and logits of the demo model to a capture, changed by
@@ -115,5 +117,40 @@ func TestVerifyFindsWhatAReferenceHasDifferently(t *testing.T) {
 				t.Errorf("the last row is %+v, want the logits", last)
 			}
 		})
+	}
+}
+
+func TestToleranceOfTheResidualStreamIsRelative(t *testing.T) {
+	for _, c := range []struct {
+		d    eigenhead.Difference
+		want bool
+	}{
+		{eigenhead.Difference{Tensor: "x", Max: 0.0176, Scale: 24220}, false},
+		{eigenhead.Difference{Tensor: "x", Max: 25, Scale: 24220}, true},
+		{eigenhead.Difference{Tensor: "x", Max: 0.002, Scale: 0.5}, true},
+		{eigenhead.Difference{Tensor: "q", Max: 0.0176, Scale: 24220}, true},
+		{eigenhead.Difference{Tensor: "q", Max: 0.001, Scale: 1}, false},
+		{eigenhead.Difference{Tensor: "x", Max: math.Inf(1), Scale: 24220}, true},
+		{eigenhead.Difference{Tensor: "x", Max: math.Inf(1), Scale: math.NaN()}, true},
+	} {
+		if got := c.d.Exceeds(0.001); got != c.want {
+			t.Errorf("%+v exceeds 0.001: %v, want %v", c.d, got, c.want)
+		}
+	}
+}
+
+func TestVerifyRefusesLogitsOfAnotherVocabulary(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "other.safetensors")
+	w, err := capture.Create(path, capture.Meta{Tokens: []int{1, 2}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	pair := head.Pair{Q: linalg.New(2, 2), K: linalg.New(2, 2), Scale: 1, Mask: head.Causal}
+	if err := errors.Join(w.Layer(&head.Layer{Pairs: []head.Pair{pair}}), w.LogitsLast(make([]float32, 7)), w.Close()); err != nil {
+		t.Fatal(err)
+	}
+	_, err = eigenhead.Verify(context.Background(), eigenhead.Demo, path, nil)
+	if err == nil || !strings.Contains(err.Error(), "logits_last: 7 numbers, want 512, the vocabulary of demo") {
+		t.Errorf("error %v, want one of 7 logits for a vocabulary of 512", err)
 	}
 }

@@ -10,7 +10,7 @@ import (
 type verifyCmd struct {
 	Model     string  `arg:"" help:"Model file or folder, or \"demo\"."`
 	Reference string  `arg:"" help:"Capture file (q, k, v, residual stream, sinks, logits), or JSON with ids and logits_last."`
-	Tolerance float64 `default:"0.001" help:"Largest absolute difference that passes."`
+	Tolerance float64 `default:"0.001" help:"Largest absolute difference that passes; of the residual stream relative to its largest number, if above 1."`
 }
 
 // Help is the long help, with examples that work as they stand.
@@ -35,21 +35,28 @@ func (c *verifyCmd) Run(e *env) error {
 		return err
 	}
 	fmt.Fprintf(e.stdout, "%-7s %-7s %-13s %-13s %s\n", "layer", "tensor", "difference", "of at most", "where")
-	worst := all[0]
+	worst, differs := all[0], false
 	for _, d := range all {
 		layer := fmt.Sprint(d.Layer)
 		if d.Layer < 0 {
 			layer = "-"
 		}
 		fmt.Fprintf(e.stdout, "%-7s %-7s %-13.4g %-13.4g %s (%.6g, reference %.6g)\n", layer, d.Tensor, d.Max, d.Scale, d.Where, d.Ours, d.Theirs)
-		if d.Max > worst.Max {
-			worst = d
+		// what exceeds the tolerance comes before what is larger and may be
+		if over := d.Exceeds(c.Tolerance); over && !differs || over == differs && d.Max > worst.Max {
+			worst, differs = d, over
 		}
 	}
-	if worst.Max > c.Tolerance {
-		fmt.Fprintf(e.stdout, "differs: largest difference %.4g is above the tolerance %g\n", worst.Max, c.Tolerance)
-		return errFindings
+	verdict := "agrees: largest difference %.4g (%s) is within the tolerance %g\n"
+	if differs {
+		verdict = "differs: largest difference %.4g (%s) is above the tolerance %g\n"
 	}
-	_, err = fmt.Fprintf(e.stdout, "agrees: largest difference %.4g is within the tolerance %g\n", worst.Max, c.Tolerance)
-	return err
+	what := worst.Tensor
+	if worst.Layer >= 0 {
+		what = fmt.Sprintf("%s of layer %d", what, worst.Layer)
+	}
+	if _, err := fmt.Fprintf(e.stdout, verdict, worst.Max, what, c.Tolerance); err != nil || !differs {
+		return err
+	}
+	return errFindings
 }
