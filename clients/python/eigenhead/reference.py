@@ -121,16 +121,50 @@ def load(name: str, dtype: torch.dtype):
         chosen, attention = choose(transformers, config)
         old = tuple(int(n) for n in transformers.__version__.split(".")[:2]) < (4, 56)
         options = {"torch_dtype" if old else "dtype": dtype, "attn_implementation": attention}
+        if hasattr(transformers.PreTrainedModel, "set_experts_implementation"):
+            options["experts_implementation"] = "eager"  # others want shapes that divide by 16 bytes
         if (getattr(config, "quantization_config", None) or {}).get("quant_method") == "mxfp4":
             options["quantization_config"] = transformers.Mxfp4Config(dequantize=True)
         model, info = chosen.from_pretrained(where, output_loading_info=True, **options, **extra)
-    except (OSError, ValueError, KeyError, ImportError) as err:
-        raise Refusal(f"{name}: transformers {transformers.__version__} cannot load it: {str(err).strip()}",
-                              "give a folder or a .gguf file, or the name of a model in the Hugging Face cache of this machine") from err
+    except (OSError, ValueError, KeyError, RuntimeError) as err:
+        raise Refusal(f"{name}: transformers {transformers.__version__} cannot load it: {str(err).strip().splitlines()[0]}",
+                              "MODEL is a folder, a .gguf file, or the name of a model in the Hugging Face cache of this machine") from err
     missing = [key for key in info["missing_keys"] if "pooler" not in key]
     if missing:
         raise Refusal(f"{name}: weights missing: {', '.join(sorted(missing)[:3])} and {len(missing)} in all, want every weight of a {config.model_type}")
-    return model.to(dtype).eval(), lambda: transformers.AutoTokenizer.from_pretrained(where, **extra)
+    return model.to(dtype).eval(), lambda: encoder(transformers, where, extra)
+
+
+def encoder(transformers, where: str, extra: dict):
+    """A function from a text, and whether special tokens go around it, to ids."""
+    own = transformers.AutoTokenizer.from_pretrained(where, **extra)
+    settings = gguf_settings(pathlib.Path(where) / extra["gguf_file"]) if "gguf_file" in extra else {}
+
+    def encode(text: str, special: bool) -> list[int]:
+        if not special or not settings:
+            return own(text, add_special_tokens=special, verbose=False)["input_ids"]
+        ids = own(text, add_special_tokens=False, verbose=False)["input_ids"]
+        return settings["front"] + ids + settings["behind"]
+
+    return encode
+
+
+def gguf_settings(file: pathlib.Path) -> dict[str, list[int]]:
+    """The ids that a GGUF file wants around a text; empty where it does not say.
+
+    transformers overlooks these settings, and puts a BOS where the file wants none.
+    """
+    import gguf
+
+    fields = gguf.GGUFReader(file).fields
+    if "tokenizer.ggml.add_bos_token" not in fields:
+        return {}
+
+    def around(end: str) -> list[int]:
+        wanted, token = (fields.get(f"tokenizer.ggml.{key}") for key in (f"add_{end}_token", f"{end}_token_id"))
+        return [int(token.contents())] if wanted is not None and wanted.contents() and token is not None else []
+
+    return {"front": around("bos"), "behind": around("eos")}
 
 
 def read_ids(args: argparse.Namespace, tokenizer) -> list[int]:
@@ -153,7 +187,7 @@ def read_ids(args: argparse.Namespace, tokenizer) -> list[int]:
     except Exception as err:  # whatever a tokenizer that is not there raises
         raise Refusal(f"{args.model}: transformers finds no tokenizer: {str(err).strip().splitlines()[0]}",
                               "eigenhead tokenize MODEL --text FILE --json ids.json, then --tokens ids.json") from err
-    return own(text, add_special_tokens=not args.no_bos, verbose=False)["input_ids"]
+    return own(text, not args.no_bos)
 
 
 def cut(ids: list[int], args: argparse.Namespace, config) -> list[int]:
@@ -207,6 +241,8 @@ def reference(model, ids: list[int], name: str) -> tuple[Capture, float]:
 
 def main(argv: list[str] | None = None) -> int:
     args = arguments(argv)
+    if not sys.stderr.isatty():
+        os.environ.setdefault("TQDM_DISABLE", "1")  # progress bars of loading, before they are imported
     try:
         model, tokenizer = load(args.model, DTYPES[args.dtype])
         ids = cut(read_ids(args, tokenizer), args, model.config.get_text_config())
