@@ -11,6 +11,10 @@ import (
 // that share four fifths of their energy or more. Chosen, not derived.
 const RedundantCosine = 0.9
 
+// RelatedCosine is the mean cosine from which heads count as one family: fields
+// that share half of their energy. Chosen, not derived.
+const RelatedCosine = 0.7
+
 // Clustering groups heads whose energy fields point the same way.
 type Clustering struct {
 	Groups    [][]int  // heads of each group, its representative first; groups by their first head in Order

@@ -17,8 +17,9 @@ type Overlap struct {
 	Order     []int       `json:"order"` // positions, alike heads side by side
 	Groups    []Group     `json:"groups"`
 	Redundant []string    `json:"redundant"`
-	Opposed   [][2]string `json:"opposed"` // names of groups that are one field with two signs
-	Level     float64     `json:"level"`   // mean cosine that makes a group
+	Opposed   [][2]string `json:"opposed"`  // names of groups that are one field with two signs
+	Level     float64     `json:"level"`    // mean cosine that makes a group
+	Families  []Group     `json:"families"` // heads that are related, at attention.RelatedCosine; those of several heads
 	Omitted   []string    `json:"omitted,omitempty"`
 }
 
@@ -85,6 +86,17 @@ func newOverlap(name string, names []string, cosines linalg.Matrix, defined []bo
 			group.Heads = append(group.Heads, names[h])
 		}
 		o.Groups = append(o.Groups, group)
+	}
+	o.Families = []Group{}
+	for _, g := range attention.Cluster(cosines, defined, attention.RelatedCosine).Groups {
+		if len(g) < 2 {
+			continue
+		}
+		f := Group{Name: fmt.Sprintf("family %d", len(o.Families)+1)}
+		for _, h := range g {
+			f.Heads = append(f.Heads, names[h])
+		}
+		o.Families = append(o.Families, f)
 	}
 	for _, h := range c.Redundant {
 		o.Redundant = append(o.Redundant, names[h])

@@ -5,6 +5,8 @@ import (
 	"io"
 	"math"
 	"strings"
+
+	"github.com/eigenhead/eigenhead/attention"
 )
 
 // TextOptions of WriteText.
@@ -377,6 +379,9 @@ func (t *textWriter) overlap(o *Overlap) {
 		if len(g.Heads) > 1 {
 			t.wrapped("  ", fmt.Sprintf("%s: %s (mean cosine at least %.2f; %s stands for the others)", g.Name, strings.Join(g.Heads, ", "), o.Level, g.Heads[0]))
 		}
+	}
+	for _, g := range o.Families {
+		t.wrapped("  ", fmt.Sprintf("%s: %s (related: mean cosine at least %.2g)", g.Name, strings.Join(g.Heads, ", "), attention.RelatedCosine))
 	}
 	for _, p := range o.Opposed {
 		t.line("  %s and %s: one field with two signs", p[0], p[1])
