@@ -2,6 +2,7 @@ package forward
 
 import (
 	"math"
+	"slices"
 
 	"github.com/eigenhead/eigenhead/arch"
 	"github.com/eigenhead/eigenhead/linalg"
@@ -66,29 +67,26 @@ func (p *pass) route(e *arch.Experts) (linalg.Matrix32, error) {
 // their sum if they are to be normalized, and by 0 elsewhere. Of equal values
 // the first is chosen.
 func choose(z []float32, n int, normalize bool) {
-	probs := make([]float64, len(z))
-	top := z[0]
-	for _, v := range z {
-		top = max(top, v)
-	}
+	left := slices.Clone(z) // −∞ where chosen
+	top := float64(slices.Max(z))
 	all := 0.0
-	for i, v := range z {
-		probs[i] = math.Exp(float64(v) - float64(top))
-		all += probs[i]
+	for _, v := range z {
+		all += math.Exp(float64(v) - top)
 	}
 	clear(z)
 	chosen := make([]int, n)
 	kept := 0.0
 	for c := range chosen {
-		best := -1
-		for i, v := range probs {
-			if v >= 0 && (best < 0 || v > probs[best]) {
+		best := 0
+		for i, v := range left {
+			if v > left[best] {
 				best = i
 			}
 		}
-		z[best] = float32(probs[best])
-		kept += probs[best]
-		chosen[c], probs[best] = best, -1
+		e := math.Exp(float64(left[best]) - top)
+		z[best] = float32(e)
+		kept += e
+		chosen[c], left[best] = best, float32(math.Inf(-1))
 	}
 	if normalize {
 		all = kept

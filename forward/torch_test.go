@@ -5,6 +5,8 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
@@ -128,4 +130,22 @@ func readExpected(t *testing.T, path string) map[string]linalg.Matrix {
 		all[name] = m.Float64()
 	}
 	return all
+}
+
+// The bits of every family do not depend on the number of cores.
+func TestFamiliesHaveTheSameBitsOnAnyCores(t *testing.T) {
+	for _, name := range fixtures(t) {
+		m := open(t, filepath.Join("testdata", name, "model.safetensors"))
+		tokens := idsOf(readExpected(t, filepath.Join("testdata", name, "expected.safetensors")))
+		want, wantOut := run(t, m, tokens)
+		before := runtime.GOMAXPROCS(3)
+		got, out := run(t, m, tokens)
+		runtime.GOMAXPROCS(before)
+		for l := range want {
+			sameLayer(t, want[l], got[l], 0)
+		}
+		if !slices.Equal(out.NLL, wantOut.NLL) {
+			t.Errorf("%s: NLL differs", name)
+		}
+	}
 }
