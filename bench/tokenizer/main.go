@@ -1,12 +1,14 @@
 // Command tokenizer compares eigenhead's tokenizers with the PyPI tokenizers
-// library: ids on generated texts, and time on one thread. It needs Python with
-// that library and knows nothing of models.
+// library, ids on generated texts and time on one thread, and with llama.cpp,
+// ids only. It needs Python with that library, and Node.js with node-llama-cpp;
+// it knows nothing of models.
 //
-//	go run ./bench/tokenizer -n 100000 FILE...        # parity
-//	go run ./bench/tokenizer -speed TEXT FILE...      # throughput
+//	go run ./bench/tokenizer -n 100000 FILE...        # parity; tokenizer.json
+//	go run ./bench/tokenizer -llama DIR FILE...       # parity; GGUF; DIR has node_modules
+//	go run ./bench/tokenizer -speed TEXT FILE...      # throughput; tokenizer.json
 //
-// FILE is a tokenizer.json. Texts whose ids differ are printed, the first few of
-// each file, and make the exit status 1.
+// Texts whose ids differ are printed, the first few of each file, and make the
+// exit status 1; so does a throughput below the library's.
 package main
 
 import (
@@ -18,10 +20,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strconv"
-	"time"
 
 	"github.com/eigenhead/eigenhead/tokenizer"
 )
@@ -34,13 +34,17 @@ func main() {
 	seed := flag.Int("seed", 1, "seed of the texts")
 	python := flag.String("python", "python3", "Python with the tokenizers library")
 	speed := flag.String("speed", "", "measure the time for this file instead")
+	llama := flag.String("llama", "", "compare GGUF files with llama.cpp; folder where node-llama-cpp is installed")
 	show := flag.Int("show", 5, "differing texts to print for each file")
 	flag.Parse()
 	var ok bool
 	var err error
-	if *speed != "" {
+	switch {
+	case *speed != "":
 		ok, err = compareSpeed(*python, *speed, flag.Args())
-	} else {
+	case *llama != "":
+		ok, err = compareLlama(*python, *llama, *n, *seed, *show, flag.Args())
+	default:
 		ok, err = compareIDs(*python, *n, *seed, *show, flag.Args())
 	}
 	if err != nil {
@@ -110,43 +114,4 @@ func compareIDs(python string, n, seed, show int, files []string) (bool, error) 
 		good = good && differ[i] == 0
 	}
 	return good, lines.Err()
-}
-
-// compareSpeed times both on one thread, the best of five passes each.
-func compareSpeed(python, text string, files []string) (bool, error) {
-	runtime.GOMAXPROCS(1)
-	data, err := os.ReadFile(text)
-	if err != nil {
-		return false, err
-	}
-	good := true
-	for _, file := range files {
-		t, err := open(file)
-		if err != nil {
-			return false, err
-		}
-		best, ids := time.Duration(1<<62), 0
-		for range 5 {
-			start := time.Now()
-			ids = len(t.Encode(data, true))
-			best = min(best, time.Since(start))
-		}
-		out, err := exec.Command(python, "-c", reference, "speed", text, file).Output()
-		if err != nil {
-			return false, err
-		}
-		var theirs struct {
-			Seconds float64
-			IDs     int `json:"ids"`
-		}
-		if err := json.Unmarshal(out, &theirs); err != nil {
-			return false, err
-		}
-		mb := float64(len(data)) / 1e6
-		ratio := theirs.Seconds / best.Seconds()
-		fmt.Printf("%-28s %7.1f MB/s, tokenizers %6.1f MB/s: %5.2f times (%d ids, %d)\n",
-			filepath.Base(file), mb/best.Seconds(), mb/theirs.Seconds, ratio, ids, theirs.IDs)
-		good = good && ratio >= 1 && ids == theirs.IDs
-	}
-	return good, nil
 }

@@ -3,7 +3,8 @@
     pip install tokenizers==0.22.2
     python reference.py generate COUNT SEED FILE...   # a JSON line for each text
     python reference.py sums COUNT SEED FILE...       # a checksum for each text
-    python reference.py speed TEXT FILE               # seconds of one pass
+    python reference.py texts COUNT SEED              # the texts alone, a JSON list
+    python reference.py speed TEXT FILE               # seconds of one pass, and line by line
 
 FILE is a tokenizer.json. A line of "generate" has the text and, for each file,
 the ids without and with special tokens found. The texts are a mixture of what
@@ -114,14 +115,21 @@ def main(mode, *args):
     if mode == "speed":
         os.environ["TOKENIZERS_PARALLELISM"] = "false"
         text, tok = open(args[0], encoding="utf-8", newline="").read(), open_all(args[1:])[0]
-        best = float("inf")
-        for _ in range(5):
-            start = time.perf_counter()
-            ids = tok.encode(text, add_special_tokens=False).ids
-            best = min(best, time.perf_counter() - start)
-        print(json.dumps({"seconds": best, "ids": len(ids)}))
+        seconds, ids = [], []
+        for parts in ([text], text.splitlines(keepends=True)):
+            best = float("inf")
+            for _ in range(5):
+                start = time.perf_counter()
+                out = [tok.encode(part, add_special_tokens=False).ids for part in parts]
+                best = min(best, time.perf_counter() - start)
+            seconds.append(best)
+            ids.append(sum(len(x) for x in out))
+        print(json.dumps({"seconds": seconds, "ids": ids}))
         return
     count, seed, files = int(args[0]), int(args[1]), args[2:]
+    if mode == "texts":
+        json.dump(list(texts(count, seed)), sys.stdout)
+        return
     toks = open_all(files)
     if mode == "sums":
         all_ = list(texts(count, seed))
