@@ -171,7 +171,7 @@ func (s *Subject) top() (*attention.TopValues, error) {
 			return t, err
 		}
 		rows, _ := a.Dims()
-		l, err := spectrum.Top(s.run.ctx, a, spectrum.TopOptions{K: min(2, rows), Block: 4, Tol: simulatedTol, Seed: nullSeed})
+		l, err := spectrum.Top(s.run.ctx, a, spectrum.TopOptions{K: min(2, rows), Block: 4, Tol: simulatedTolerance(s.pair().Mask), Seed: nullSeed})
 		if err != nil {
 			return nil, err
 		}

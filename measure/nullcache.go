@@ -13,7 +13,7 @@ import (
 
 // cacheFormat changes whenever a definition, a seed or a node does: files of
 // another format are recomputed.
-const cacheFormat = "eigenhead.null/1"
+const cacheFormat = "eigenhead.null/2"
 
 // cacheFile is one simulated cell on disk.
 type cacheFile struct {

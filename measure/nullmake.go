@@ -50,7 +50,7 @@ func MakeNullTable(ctx context.Context, spec *TableSpec, report func(what string
 			}
 		}
 	}
-	t.smoothSpreads()
+	t.smooth()
 	return t.encode()
 }
 
@@ -75,55 +75,6 @@ func newNullTable(spec *TableSpec) *nullTable {
 	t.attention = make([]float32, 2*cells*len(t.Masks)*len(t.Attention)*len(t.S))
 	t.factors = make([]float32, 2*cells*len(t.Factors))
 	return t
-}
-
-// smoothSpreads averages the logarithm of every spread over its neighbors in T and
-// d, since a spread of a few dozen draws is itself uncertain by 10 to 20 %, more
-// where tails are heavy. Weights (1, 2, 1)/4 keep power laws; at an edge a line
-// through three nodes does.
-func (t *nullTable) smoothSpreads() {
-	nt, nd := len(t.T), len(t.Dim)
-	each := func(values []float32, perCell, cells int) {
-		for m := range cells / (nt * nd) {
-			for k := range perCell {
-				at := func(ti, di int) *float32 { return &values[2*(((m*nt+ti)*nd+di)*perCell+k)+1] }
-				for di := range nd {
-					smooth(nt, func(i int) *float32 { return at(i, di) })
-				}
-				for ti := range nt {
-					smooth(nd, func(i int) *float32 { return at(ti, i) })
-				}
-			}
-		}
-	}
-	each(t.attention, len(t.Attention)*len(t.S), len(t.Masks)*nt*nd)
-	each(t.factors, len(t.Factors), nt*nd)
-}
-
-// smooth works on n values in a row; one that is zero or absent stops it.
-func smooth(n int, at func(i int) *float32) {
-	if n < 3 {
-		return
-	}
-	l := make([]float64, n)
-	for i := range l {
-		if !(*at(i) > 0) {
-			return
-		}
-		l[i] = math.Log(float64(*at(i)))
-	}
-	for i := range l {
-		var v float64
-		switch i {
-		case 0:
-			v = (5*l[0] + 2*l[1] - l[2]) / 6
-		case n - 1:
-			v = (5*l[n-1] + 2*l[n-2] - l[n-3]) / 6
-		default:
-			v = (l[i-1] + 2*l[i] + l[i+1]) / 4
-		}
-		*at(i) = float32(math.Exp(v))
-	}
 }
 
 // factorDraws: factors cost O(T·d²), not T², and can afford more draws.

@@ -28,7 +28,7 @@ const maxSimulated = 8192
 const highS = 10
 
 var (
-	lowNodes    = []float64{0, 0.25, 0.5, 0.75, 1, 1.5, 2, 2.5, 3, 4, 5, 6, 8, highS}
+	lowNodes    = []float64{0, 0.25, 0.5, 0.7, 0.85, 1, 1.15, 1.35, 1.6, 1.85, 2.15, 2.5, 3, 3.6, 4.5, 6, 8, highS}
 	coarseNodes = []float64{0, 0.25, 0.5, 0.75, 1, 1.5, 2, 3, 4, 6, 8, highS}
 	highNodes   = []float64{highS, 13, 18, 25, 40, 70, 120}
 )
@@ -59,6 +59,16 @@ func drawsFor(T int) int {
 		return 6
 	}
 	return 4
+}
+
+// simulatedTolerance is what σ₁ and σ₂ of a simulated head are computed to, as a
+// share of σ₁. It is stricter without a mask: for faint logits σ₂ is then a few
+// hundredths of σ₁, and the first of a cluster.
+func simulatedTolerance(m head.Mask) float64 {
+	if m.Kind == head.MaskNone {
+		return simulatedTol / 10
+	}
+	return simulatedTol
 }
 
 // attentionNames are the measures whose null depends on s.
