@@ -40,6 +40,7 @@ type labCollapseCmd struct {
 	T      []int     `name:"T" placeholder:"N,…" help:"Numbers of tokens."`
 	Gamma  []float64 `placeholder:"X,…" help:"Ratios T/d. Default 1; with --paper 1, 0.5 and 0.2."`
 	Depth  *int      `placeholder:"L" help:"Layers."`
+	Layer  *int      `placeholder:"N" help:"Layer whose weights gradients are taken by. Default 1."`
 	Seeds  *int      `placeholder:"N" help:"Simulations of each cell."`
 	Values int       `default:"2" placeholder:"K" help:"Singular values of A to list."`
 	Seed   uint64    `default:"1" help:"Seed of everything drawn at random."`
@@ -115,7 +116,8 @@ func (c *labCollapseCmd) Run(e *env) error {
 	return nil
 }
 
-// check refuses flags that have nothing to do with each other.
+// check refuses flags that have nothing to do with each other, and numbers that the
+// zero value of an option would hide.
 func (c *labCollapseCmd) check() error {
 	clash := func(flag, found, want string) error { return &xerr.Usage{Flag: flag, Found: found, Want: want} }
 	switch {
@@ -125,32 +127,54 @@ func (c *labCollapseCmd) check() error {
 		return clash("--text", "no --model", "--model MODEL --text FILE")
 	case c.JSON == "-" && c.CSV == "-":
 		return clash("--json -", "more than one result for standard output", "one")
-	case c.Depth != nil && *c.Depth < 1:
-		return &xerr.Usage{Flag: "--depth", Found: *c.Depth, Want: "at least 1 layer"}
-	case c.Seeds != nil && *c.Seeds < 1:
-		return &xerr.Usage{Flag: "--seeds", Found: *c.Seeds, Want: "at least 1 simulation"}
-	case c.Sigma != nil && !(*c.Sigma > 0):
-		return &xerr.Usage{Flag: "--sigma", Found: *c.Sigma, Want: "a number above 0"}
-	case c.Tau != nil && !(*c.Tau > 0):
-		return &xerr.Usage{Flag: "--tau", Found: *c.Tau, Want: "a number above 0"}
-	case c.Rho != nil && !(*c.Rho > 0 && *c.Rho < 1):
-		return &xerr.Usage{Flag: "--rho", Found: *c.Rho, Want: "a cosine between 0 and 1"}
-	case c.Heads != nil && *c.Heads < 1:
-		return &xerr.Usage{Flag: "--heads", Found: *c.Heads, Want: "at least 1"}
-	case c.Tau != nil && c.Fix != string(collapse.Temperature):
-		return clash("--tau", "no --fix temperature", "--fix temperature --tau X")
-	case c.Sink != nil && c.Fix != string(collapse.Softmax1):
-		return clash("--sink", "no --fix softmax1", "--fix softmax1 --sink X")
-	case c.Rho != nil && c.Input != string(collapse.Correlated):
-		return clash("--rho", "no --input correlated", "--input correlated --rho X")
 	case c.Undoubled && !c.Paper && c.Skip != string(collapse.PlainSkip):
 		return clash("--undoubled", "no plain skip", "--paper or --skip plain")
-	case c.Law != "" && c.Attention != "" && c.Attention != string(collapse.Markov):
-		return clash("--law", "--attention "+c.Attention, "--attention markov")
-	case c.Init != "" && c.Attention != string(collapse.KeyQuery):
-		return clash("--init", "no --attention keyquery", "--attention keyquery --init "+c.Init)
-	case c.Sigma != nil && (c.Attention == string(collapse.KeyQuery) || c.Attention == string(collapse.Identity)):
-		return clash("--sigma", "--attention "+c.Attention, "markov or gaussian: there the spread follows from the weights")
+	}
+	if err := c.checkNumbers(); err != nil {
+		return err
+	}
+	return c.checkPairs()
+}
+
+func (c *labCollapseCmd) checkNumbers() error {
+	for _, n := range []struct {
+		flag string
+		v    *int
+		want string
+	}{{"--depth", c.Depth, "at least 1 layer"}, {"--layer", c.Layer, "at least 1"}, {"--seeds", c.Seeds, "at least 1 simulation"}, {"--heads", c.Heads, "at least 1"}} {
+		if n.v != nil && *n.v < 1 {
+			return &xerr.Usage{Flag: n.flag, Found: *n.v, Want: n.want}
+		}
+	}
+	for _, n := range []struct {
+		flag string
+		v    *float64
+	}{{"--sigma", c.Sigma}, {"--tau", c.Tau}, {"--rho", c.Rho}} {
+		if n.v != nil && !(*n.v > 0) {
+			return &xerr.Usage{Flag: n.flag, Found: *n.v, Want: "a number above 0"}
+		}
+	}
+	return nil
+}
+
+// checkPairs refuses flags whose partner is missing or another.
+func (c *labCollapseCmd) checkPairs() error {
+	given := func(s string) bool { return s != "" }
+	for _, p := range []struct {
+		flag    string
+		set, ok bool
+		want    string
+	}{
+		{"--tau", c.Tau != nil, c.Fix == string(collapse.Temperature), "--fix temperature --tau X"},
+		{"--sink", c.Sink != nil, c.Fix == string(collapse.Softmax1), "--fix softmax1 --sink S"},
+		{"--rho", c.Rho != nil, c.Input == string(collapse.Correlated), "--input correlated --rho X"},
+		{"--law", given(c.Law), c.Attention == "" || c.Attention == string(collapse.Markov), "--attention markov"},
+		{"--init", given(c.Init), c.Attention == string(collapse.KeyQuery), "--attention keyquery --init LAW"},
+		{"--sigma", c.Sigma != nil, c.Attention != string(collapse.KeyQuery) && c.Attention != string(collapse.Identity), "--attention markov or gaussian: elsewhere the spread follows from the weights"},
+	} {
+		if p.set && !p.ok {
+			return &xerr.Usage{Flag: p.flag, Found: "without its partner", Want: p.want}
+		}
 	}
 	return nil
 }
@@ -163,7 +187,7 @@ func (c *labCollapseCmd) configured() bool {
 
 func (c *labCollapseCmd) options() (*collapse.Options, error) {
 	o := &collapse.Options{Experiments: c.Experiment, T: c.T, Gamma: c.Gamma, Seed: c.Seed, Values: c.Values, Paper: c.Paper, Undoubled: c.Undoubled, Resume: c.Resume}
-	o.Depth, o.Seeds = value(c.Depth), value(c.Seeds)
+	o.Depth, o.Seeds, o.Layer = value(c.Depth), value(c.Seeds), value(c.Layer)
 	if !c.configured() {
 		return o, nil
 	}

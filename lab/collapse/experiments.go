@@ -148,7 +148,10 @@ var gradientExperiment = &Experiment{
 			depths = []int{o.Depth}
 		}
 		for _, depth := range depths {
-			u := unit{experiment: "gradient", kind: gradientKind, depth: depth, layer: 1}
+			u := unit{experiment: "gradient", kind: gradientKind, depth: depth, layer: or(o.Layer, 1)}
+			if u.layer > depth {
+				continue
+			}
 			small := Config{ValueVar: "1/d"}
 			smallFixed := Config{ValueVar: "1/d", Fix: Center}
 			if o.Config != nil {

@@ -43,130 +43,6 @@ func (r *Result) Pictures() []Picture {
 
 type adder func(experiment, name, caption string, panels ...plot.Panel)
 
-// series is one configuration's points on logarithmic or linear axes.
-type series struct {
-	name   string
-	x      []float64
-	values [][]float64 // by point, the seeds
-	joined bool        // a line through the means
-	fit    *Fit        // dashed line
-	theory func(x float64) float64
-}
-
-// panel draws points with their spread, a fitted line (dashed) and theory (thin). plot
-// draws curves only: a point is a small ring, a spread an upright line, both broken off
-// by NaN, so that they share a color and one entry of the legend.
-func panel(title, x, y string, logX, logY bool, all []series) *plot.Lines {
-	p := &plot.Lines{Title: title, X: x, Y: y, LogX: logX, LogY: logY, Height: 300}
-	place := func(v float64, log bool) float64 {
-		if log {
-			return math.Log(v)
-		}
-		return v
-	}
-	spanX, spanY := newSpan(), newSpan()
-	for _, s := range all {
-		for i, v := range s.values {
-			for _, w := range v {
-				if w > 0 || !logY {
-					spanX.add(place(s.x[i], logX))
-					spanY.add(place(w, logY))
-				}
-			}
-		}
-	}
-	back := func(v float64, log bool) float64 {
-		if log {
-			return math.Exp(v)
-		}
-		return v
-	}
-	for i, s := range all {
-		color := i % len(plot.Series)
-		points := plot.Curve{Name: s.name}
-		put := func(x, y float64) { points.X, points.Y = append(points.X, x), append(points.Y, y) }
-		if s.joined {
-			for k, v := range s.values {
-				put(s.x[k], middle(v, logY))
-			}
-			put(s.x[len(s.x)-1], math.NaN())
-		}
-		for k, v := range s.values {
-			v = slices.DeleteFunc(slices.Clone(v), func(w float64) bool { return logY && !(w > 0) })
-			if len(v) == 0 {
-				continue
-			}
-			mid := middle(v, logY)
-			cx, cy := place(s.x[k], logX), place(mid, logY)
-			for step := range 13 {
-				angle := float64(step) * math.Pi / 6
-				put(back(cx+0.005*spanX.width()*math.Cos(angle), logX), back(cy+0.012*spanY.width()*math.Sin(angle), logY))
-			}
-			put(s.x[k], math.NaN())
-			put(s.x[k], slices.Min(v))
-			put(s.x[k], slices.Max(v))
-			put(s.x[k], math.NaN())
-		}
-		points.Color = shift(color, len(p.Series))
-		p.Series = append(p.Series, points)
-	}
-	for i, s := range all {
-		color := i % len(plot.Series)
-		if s.fit != nil && len(s.x) > 1 {
-			p.Series = append(p.Series, curveOver(s.x, func(x float64) float64 { return math.Pow(10, s.fit.Intercept+s.fit.Exponent*math.Log10(x)) }, "", true, shift(color, len(p.Series))))
-		}
-		if s.theory != nil {
-			p.Series = append(p.Series, curveOver(s.x, s.theory, "", false, shift(color, len(p.Series))))
-		}
-	}
-	return p
-}
-
-// shift is the Color that gives the curve at a place in the list the wanted color.
-func shift(color, at int) int {
-	n := len(plot.Series)
-	return ((color-at)%n + n) % n
-}
-
-func middle(v []float64, log bool) float64 {
-	if !log {
-		return newStat(v).Mean
-	}
-	return math.Exp(newStat(mapped(v, math.Log)).Mean)
-}
-
-func mapped(v []float64, f func(float64) float64) []float64 {
-	out := make([]float64, len(v))
-	for i, x := range v {
-		out[i] = f(x)
-	}
-	return out
-}
-
-// curveOver draws a function between the first and last point.
-func curveOver(x []float64, f func(float64) float64, name string, dashed bool, color int) plot.Curve {
-	c := plot.Curve{Name: name, Dashed: dashed, Color: color}
-	lo, hi := slices.Min(x), slices.Max(x)
-	for i := range 41 {
-		at := lo * math.Pow(hi/lo, float64(i)/40)
-		c.X, c.Y = append(c.X, at), append(c.Y, f(at))
-	}
-	return c
-}
-
-type span struct{ lo, hi float64 }
-
-func newSpan() *span { return &span{math.Inf(1), math.Inf(-1)} }
-
-func (s *span) add(v float64) { s.lo, s.hi = min(s.lo, v), max(s.hi, v) }
-
-func (s *span) width() float64 {
-	if !(s.hi > s.lo) {
-		return 1
-	}
-	return s.hi - s.lo
-}
-
 // overT makes a series of an observable over T; exp says that it is log₁₀.
 func (r *Result) overT(experiment, configuration, observable string, layer, depth int, exp bool) series {
 	s := series{name: configuration}
@@ -401,7 +277,7 @@ func (r *Result) gradientPictures(add adder) {
 	for _, depth := range depths {
 		var all []series
 		for i, name := range names {
-			s := r.overT("gradient", name, "log10_gradient", 1, depth, true)
+			s := r.overT("gradient", name, "log10_gradient", r.layers("gradient", 1)[0], depth, true)
 			if s.fit != nil && s.fit.Theory != nil && configs[i].ValueVar == "1" {
 				power := *s.fit.Theory
 				s.theory = func(t float64) float64 { return math.Pow(t, power) }
@@ -411,8 +287,8 @@ func (r *Result) gradientPictures(add adder) {
 			}
 		}
 		if len(all) > 0 {
-			add("gradient", fmt.Sprintf("depth-%d", depth), "Squared Frobenius norm of the derivative of X_L by the value weights of layer 1. Points: seeds' geometric mean and range. Dashed: fit. Solid: theory, T^L with the outlier and T without, for W ~ N(0,1).",
-				panel(fmt.Sprintf("L = %d", depth), "tokens T", "squared norm of ∂X_L/∂W_1", true, true, all))
+			add("gradient", fmt.Sprintf("depth-%d", depth), "Squared Frobenius norm of the derivative of X_L by the value weights of one layer, the first unless chosen otherwise. Points: seeds' geometric mean and range. Dashed: fit. Solid: theory, T^L with the outlier and T without, for W ~ N(0,1).",
+				panel(fmt.Sprintf("L = %d", depth), "tokens T", "squared norm of ∂X_L/∂W", true, true, all))
 		}
 	}
 }

@@ -17,6 +17,7 @@ type Options struct {
 	T           []int     // sizes; nil: each experiment's own
 	Gamma       []float64 // T/d; nil: 1, and the published three for Paper
 	Depth       int       // layers; 0: each experiment's own
+	Layer       int       // whose weights gradients are taken by; 0: 1
 	Seeds       int       // simulations of each cell; 0: each experiment's own
 	Seed        uint64    // of everything drawn
 	Paper       bool      // the published sweep instead of experiments
@@ -113,6 +114,8 @@ func (o *Options) check() error {
 		return &xerr.Usage{Flag: "--undoubled", Found: "no plain skip", Want: "--paper or --skip plain"}
 	case o.Values < 0 || o.Values == 1 || o.Values > 64:
 		return &xerr.Usage{Flag: "--values", Found: o.Values, Want: "2 to 64 singular values"}
+	case o.Layer < 0 || o.Depth > 0 && o.Layer > o.Depth || o.Depth == 0 && o.Layer > 4:
+		return &xerr.Usage{Flag: "--layer", Found: o.Layer, Want: fmt.Sprintf("1 to the depth, %d", or(o.Depth, 4))}
 	case o.Depth < 0 || o.Depth > 10000:
 		return &xerr.Usage{Flag: "--depth", Found: o.Depth, Want: "1 to 10000 layers"}
 	case o.Seeds < 0 || o.Seeds > 100000:

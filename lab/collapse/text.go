@@ -78,7 +78,7 @@ func (t *text) experiment(e *Experiment) {
 	case "depth":
 		t.pivot(e.Name, "sr(S_l) by layer, at the largest T", byLayer, rankOf)
 	case "gradient":
-		t.pivot(e.Name, "lg of the squared norm of dX_L/dW_1 by T", byT, func(c *Cell) string { return stat(c, "log10_gradient", "%.2f") })
+		t.pivot(e.Name, "lg of the squared norm of dX_L/dW by T", byT, func(c *Cell) string { return stat(c, "log10_gradient", "%.2f") })
 	case "fixes":
 		t.columns(e)
 		t.pivot(e.Name, "sr(S_l) by layer", byLayer, rankOf)
@@ -217,124 +217,6 @@ func (t *text) at(experiment, name string, gamma float64) []*Cell {
 	}
 	slices.SortStableFunc(all, func(a, b *Cell) int { return cmp.Or(cmp.Compare(a.T, b.T), cmp.Compare(b.Layer, a.Layer)) })
 	return all
-}
-
-// axis says what a pivot table has across.
-type across int
-
-const (
-	byT across = iota
-	byLayer
-)
-
-// shownLayers are those that a table by layer has.
-var shownLayers = []int{1, 2, 3, 5, 8, 12, 20, 50, 100}
-
-// pivot prints a table with T or layers across.
-func (t *text) pivot(experiment, title string, a across, show func(c *Cell) string) {
-	names, _ := t.r.configurations(experiment)
-	var heads []int
-	byRow := map[string]map[int]string{}
-	var order []string
-	for _, gamma := range t.gammas(experiment) {
-		for _, name := range names {
-			cells := t.at(experiment, name, gamma)
-			largest := 0
-			for _, c := range cells {
-				largest = max(largest, c.T)
-			}
-			for _, c := range cells {
-				row, col := label(name, gamma), c.T
-				if _, ok := c.Stats["stable_rank"]; !ok && a == byLayer {
-					continue // of another kind
-				}
-				switch {
-				case a == byLayer && (c.T != largest || !slices.Contains(shownLayers, c.Layer)):
-					continue
-				case a == byLayer:
-					col = c.Layer
-				case c.Depth > 0:
-					row += fmt.Sprintf(", L=%d", c.Depth)
-				default:
-					row += fmt.Sprintf(", l=%d", c.Layer)
-				}
-				if byRow[row] == nil {
-					byRow[row] = map[int]string{}
-					order = append(order, row)
-				}
-				byRow[row][col] = show(c)
-				if !slices.Contains(heads, col) {
-					heads = append(heads, col)
-				}
-			}
-		}
-	}
-	slices.Sort(heads)
-	prefix := map[across]string{byT: "T=", byLayer: "l="}[a]
-	rows := [][]string{{title}}
-	for _, h := range heads {
-		rows[0] = append(rows[0], prefix+fmt.Sprint(h))
-	}
-	if a == byT {
-		slices.SortStableFunc(order, func(x, y string) int { return cmp.Compare(rowName(x), rowName(y)) * boolInt(rowName(x) == rowName(y)) })
-	}
-	for _, name := range order {
-		row := []string{name}
-		for _, h := range heads {
-			row = append(row, or(byRow[name][h], "-"))
-		}
-		rows = append(rows, row)
-	}
-	t.table(rows)
-}
-
-func rowName(s string) string { return s[:strings.LastIndex(s, ", ")] }
-
-func boolInt(b bool) int {
-	if b {
-		return 1
-	}
-	return 0
-}
-
-// table aligns columns, the first to the left. A table that is too wide has its row
-// names on lines of their own.
-func (t *text) table(rows [][]string) {
-	if len(rows) < 2 {
-		return
-	}
-	width := make([]int, len(rows[0]))
-	for _, row := range rows {
-		for i, cell := range row {
-			width[i] = max(width[i], len([]rune(cell)))
-		}
-	}
-	total, gap := 2+width[0], 2
-	for _, w := range width[1:] {
-		total += w + 2
-	}
-	short := width[0] <= 8
-	if total > t.width && short { // numbers for names: closer columns instead
-		gap = 1
-	}
-	for n, row := range rows {
-		name := "  " + row[0]
-		if total > t.width && !short {
-			t.line("%s", name)
-			name = "   "
-		} else {
-			name += strings.Repeat(" ", width[0]-len([]rune(row[0])))
-		}
-		line := name
-		for i, cell := range row[1:] {
-			line += strings.Repeat(" ", gap+width[i+1]-len([]rune(cell))) + cell
-		}
-		t.line("%s", line)
-		if n == 0 {
-			t.line("  %s", strings.Repeat("-", min(total, t.width)-2))
-		}
-	}
-	t.line("")
 }
 
 // paper prints the published table beside ours.
