@@ -254,11 +254,12 @@ func (c *labSpecializeCmd) bridge(e *env) (*specialize.Bridge, error) {
 	if err != nil {
 		return nil, err
 	}
-	o, err := specialize.Measured(fmt.Sprintf("layer %d of %s", c.Layer, c.Model), layer.Pairs)
+	name := filepath.Base(filepath.Clean(c.Model)) // a report holds no places of this machine
+	o, err := specialize.Measured(fmt.Sprintf("layer %d of %s", c.Layer, name), layer.Pairs)
 	if err != nil {
 		return nil, err
 	}
-	return &specialize.Bridge{Model: c.Model, Text: r.Input.Text, Tokens: r.Input.Tokens, Layer: c.Layer, Measured: o}, nil
+	return &specialize.Bridge{Model: name, Text: filepath.Base(r.Input.Text), Tokens: r.Input.Tokens, Layer: c.Layer, Measured: o}, nil
 }
 
 func readLayer(file string, layer int) (*head.Layer, error) {
