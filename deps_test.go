@@ -42,7 +42,7 @@ const importRules = `
 	NONE < internal/demo, internal/locate;
 	report, capture, tokenizer, forward, internal/demo, internal/locate < ROOT;
 	internal/atomicfile < internal/browsertest;
-	ROOT, lab/collapse, lab/specialize < cmd/eigenhead;
+	ROOT, lab/collapse, lab/specialize < cmd/eigenhead, bench/ours, bench/heads, bench/tokenizer;
 	measure < tools/nulltable;
 `
 
