@@ -174,9 +174,11 @@ def read_ids(args: argparse.Namespace, tokenizer) -> list[int]:
             ids = json.loads(pathlib.Path(args.tokens).read_text(encoding="utf-8"))
         except ValueError as err:
             raise Refusal(f"{args.tokens}: {err}, want a JSON list of token ids such as [1, 403, 407]") from err
+        if isinstance(ids, dict):  # as `eigenhead tokenize` writes it
+            ids = ids.get("ids")
         if not isinstance(ids, list) or not ids or not all(type(i) is int for i in ids):
             raise Refusal(f"{args.tokens}: not a list of whole numbers, want a JSON list of token ids such as [1, 403, 407]",
-                                  "eigenhead tokenize MODEL --text FILE --json - prints one")
+                                  "eigenhead tokenize MODEL --text FILE --json ids.json makes such a file")
         return ids
     try:
         text = pathlib.Path(args.text).read_bytes().decode("utf-8")
