@@ -50,6 +50,9 @@ func newScan(src *source, opts *Options) (*scan, error) {
 	if s.window, err = src.window(opts); err != nil {
 		return nil, err
 	}
+	if src.model != nil && !s.logits() {
+		s.window.input.Protocol = fmt.Sprintf("no nll: the pass stops after layer %d, the last that --layers asks for", s.layers[len(s.layers)-1])
+	}
 	s.steps = newSteps(opts.Progress, src.heads()*len(s.layers), len(s.window.cuts))
 	memory := opts.Memory
 	if memory == 0 {
@@ -96,6 +99,13 @@ func (s *scan) run(ctx context.Context) (*report.Report, error) {
 	return s.report(table, out)
 }
 
+// logits reports whether the pass goes through the last layer. A scan of the first
+// layers alone reads no weight beyond them, and so knows no nll.
+func (s *scan) logits() bool {
+	all := s.src.layerNumbers()
+	return s.layers[len(s.layers)-1] == all[len(all)-1]
+}
+
 func (s *scan) abort() {
 	if s.writer != nil {
 		s.writer.Abort()
@@ -121,7 +131,7 @@ func (s *scan) measureLayers(ctx context.Context, ids []int, options *measure.Op
 		}
 		done <- all
 	}()
-	out, err := s.src.layers(ctx, ids, s.layers, true, s.steps.forward, func(l *head.Layer) error {
+	out, err := s.src.layers(ctx, ids, s.layers, s.logits(), s.steps.forward, func(l *head.Layer) error {
 		select {
 		case queue <- l:
 			return nil

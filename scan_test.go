@@ -3,6 +3,8 @@ package eigenhead_test
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
+	"encoding/json"
 	"errors"
 	"math"
 	"os"
@@ -159,7 +161,7 @@ func TestCaptureOfAModelMeasuresAsTheModelDoes(t *testing.T) {
 
 func TestWindowsAreAveraged(t *testing.T) {
 	opts := func(windows int) *eigenhead.Options {
-		return &eigenhead.Options{Context: 64, Windows: windows, Layers: "1", Measures: []string{"attention.entropy", "residual.cosine"}}
+		return &eigenhead.Options{Context: 64, Windows: windows, Layers: "3", Measures: []string{"attention.entropy", "residual.cosine"}}
 	}
 	one, three := scan(t, eigenhead.Demo, opts(1)), scan(t, eigenhead.Demo, opts(3))
 	a, b := one.Heads[0].Measures["attention.entropy"], three.Heads[0].Measures["attention.entropy"]
@@ -169,6 +171,47 @@ func TestWindowsAreAveraged(t *testing.T) {
 	if three.Input.Windows != 3 || *one.Input.NLL == *three.Input.NLL || !strings.Contains(three.Input.Protocol, "3 consecutive windows") {
 		t.Errorf("input %+v", three.Input)
 	}
+}
+
+// A damaged weight beyond the layers asked for is never read.
+func TestFirstLayersReadNothingBeyond(t *testing.T) {
+	dir := testshared.Dir(t, "models", "stories260K")
+	copied := t.TempDir()
+	for _, name := range []string{"config.json", "model.safetensors"} {
+		data, err := os.ReadFile(filepath.Join(dir, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if name == "model.safetensors" {
+			damage(t, data, "model.layers.4.mlp.up_proj.weight")
+		}
+		if err := os.WriteFile(filepath.Join(copied, name), data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ids := writeIDs(t, "[1, 403, 407, 261, 378]")
+	r := scan(t, copied, &eigenhead.Options{Tokens: ids, Layers: "0-1"})
+	if len(r.Heads) != 16 || r.Input.NLL != nil || !strings.Contains(r.Input.Protocol, "stops after layer 1") {
+		t.Errorf("%d heads, nll %v, protocol %q", len(r.Heads), r.Input.NLL, r.Input.Protocol)
+	}
+	_, err := eigenhead.Scan(context.Background(), copied, &eigenhead.Options{Tokens: ids})
+	if err == nil || !strings.Contains(err.Error(), "model.layers.4.mlp.up_proj.weight") || !strings.Contains(err.Error(), "NaN") {
+		t.Errorf("a scan of all layers says %v", err)
+	}
+}
+
+// damage makes the first number of a tensor of a safetensors file NaN.
+func damage(t *testing.T, file []byte, tensor string) {
+	t.Helper()
+	n := binary.LittleEndian.Uint64(file)
+	var header map[string]struct {
+		Offsets []int `json:"data_offsets"`
+	}
+	if err := json.Unmarshal(file[8:8+n], &header); err != nil {
+		t.Fatal(err)
+	}
+	at := 8 + int(n) + header[tensor].Offsets[0]
+	binary.LittleEndian.PutUint32(file[at:], math.Float32bits(float32(math.NaN())))
 }
 
 func TestOptionsAreCheckedAgainstTheSource(t *testing.T) {

@@ -95,6 +95,8 @@ func (s *screen) input(r *Report) {
 			text += ", " + in.Protocol
 		}
 		s.labeled(plain, "       ", text)
+	} else if in.Protocol != "" {
+		s.labeled(plain, "       ", in.Protocol)
 	}
 }
 
