@@ -60,8 +60,8 @@ func (t *tiles) span(b int) span {
 	to := min(from+t.height(), t.T)
 	lo, _ := t.p.Mask.Visible(from, t.T)
 	_, hi := t.p.Mask.Visible(to-1, t.T)
-	// Whole vectors of columns, from where a product may begin; what that adds is hidden.
-	return span{from: from, to: to, lo: lo / linalg.PackedStep * linalg.PackedStep, hi: min(t.T, (hi+7)&^7)}
+	// Whole vectors of columns for every kernel; what that adds is hidden.
+	return span{from: from, to: to, lo: lo / linalg.PackedStep * linalg.PackedStep, hi: min(t.T, (hi+31)&^31)}
 }
 
 // bytes is the memory that block b takes when kept.
@@ -89,7 +89,7 @@ func (t *tiles) scores(b int, m linalg.Matrix) (linalg.Matrix, span) {
 // widest is the largest number of columns of a block.
 func (t *tiles) widest() int {
 	if t.p.Mask.Kind == head.MaskWindow && t.p.Mask.Window < t.T {
-		return t.p.Mask.Window + blockRows + 32
+		return t.p.Mask.Window + blockRows + 64
 	}
 	return t.T
 }

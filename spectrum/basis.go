@@ -110,6 +110,16 @@ func (b *basis) fill(k int, rng *source) {
 // project takes the rows' components along a basis off them and adds the
 // coefficients to c [rows of w, rows of q].
 func project(w, q, c linalg.Matrix) {
+	if w.Rows == linalg.Few && q.Rows > 0 {
+		part := linalg.New(w.Rows, q.Rows)
+		linalg.AddMulFew(part, w, q)
+		for j := range w.Rows {
+			linalg.Axpy(1, part.Row(j), c.Row(j))
+		}
+		linalg.Scale(-1, part.Data)
+		linalg.AddMulFewT(w, part, q)
+		return
+	}
 	for j := range w.Rows {
 		for i := range q.Rows {
 			c.Set(j, i, linalg.Dot(w.Row(j), q.Row(i)))
