@@ -121,7 +121,15 @@ func weightsOf(s *Subject) (*weights, error) {
 		}
 		wq := l.WQ.RowSlice(p.ID.Head*d, (p.ID.Head+1)*d) // [d, d_model]
 		wk := l.WK.RowSlice(p.KVHead*d, (p.KVHead+1)*d)
-		sp, err := spectrum.OfProduct(wq.T(), wk.T())
+		right, err := s.keyState().weights.get(func() (*spectrum.Factor, error) { return spectrum.NewTriangle(wk.T()) })
+		if err != nil {
+			return nil, err
+		}
+		left, err := spectrum.NewTriangle(wq.T())
+		if err != nil {
+			return nil, err
+		}
+		sp, err := spectrum.OfFactors(left, right)
 		if err != nil {
 			return nil, err
 		}
