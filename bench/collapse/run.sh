@@ -1,5 +1,7 @@
 #!/bin/sh
-# Times a part of the published sweep, ours beside the PyTorch twin, in one run.
+# Times a part of the published sweep, ours beside the PyTorch twin, in one run. On
+# two shared cores with torch 2.9, T = 150: 22.4 s of processor time for the twin, 2.6 for
+# ours at gamma = 1 with two seeds; 20.9 and 1.9 at gamma = 0.2 with one.
 #   bench/collapse/run.sh [T [gamma [seeds]]]
 # PYTHON names an interpreter with torch.
 set -eu

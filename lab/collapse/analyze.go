@@ -70,11 +70,12 @@ func logged(v []float64) []float64 {
 
 func ptr(x float64) *float64 { return &x }
 
-// largestCell returns the cell of the largest T, nil if there is none.
+// largestCell returns the last cell of the largest T, at the first gamma that has it;
+// nil if there is none. layer 0 stands for any.
 func (r *Result) largestCell(experiment, configuration, observable string, layer int) *Cell {
 	var best *Cell
 	for _, c := range r.find(experiment, configuration, observable) {
-		if (layer == 0 || c.Layer == layer) && (best == nil || c.T >= best.T) {
+		if (layer == 0 || c.Layer == layer) && (best == nil || c.T > best.T || c.T == best.T && c.Gamma == best.Gamma) {
 			best = c
 		}
 	}

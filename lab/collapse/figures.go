@@ -332,7 +332,7 @@ func (r *Result) paperPictures(add adder) {
 			}
 		}
 		if len(all) > 0 {
-			add("paper", fmt.Sprint(i+1), "Ours at the largest T, over depth; the published values are in the table.", panel(g.name, "layer", "sr(Σ)", false, true, all))
+			add("paper", fmt.Sprint(i+1), fmt.Sprintf("Ours over depth at the largest T and gamma = %.3g; the published values are in the table.", r.Cells[0].Gamma), panel(g.name, "layer", "sr(Σ)", false, true, all))
 		}
 	}
 }

@@ -109,17 +109,17 @@ func sweep(ctx context.Context, plan []unit, file string, progress func(done, to
 		return outcomes, err
 	}
 	defer journal.close()
-	var todo []int
+	var left []int
 	for i := range plan {
 		if outcomes[i] == nil {
-			todo = append(todo, i)
+			left = append(left, i)
 		}
 	}
-	slices.SortStableFunc(todo, func(a, b int) int { return cmp.Compare(plan[b].cost(), plan[a].cost()) })
-	done := int64(len(plan) - len(todo))
+	slices.SortStableFunc(left, func(a, b int) int { return cmp.Compare(plan[b].cost(), plan[a].cost()) })
+	done := int64(len(plan) - len(left))
 	var mu sync.Mutex
-	err = par.DoCtx(ctx, len(todo), func(i int) error {
-		u := todo[i]
+	err = par.DoCtx(ctx, len(left), func(i int) error {
+		u := left[i]
 		out, err := plan[u].run(ctx)
 		if err != nil {
 			return err
