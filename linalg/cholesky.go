@@ -30,11 +30,10 @@ func choleskyQR(a Matrix, wantQ bool) (qt, r Matrix, ok bool) {
 	if !ok {
 		return Matrix{}, Matrix{}, false
 	}
-	work := w.Clone()
-	r, ok = twice(work, wantQ)
-	if !ok {
-		work = w
-		if r, ok = thrice(work, wantQ); !ok {
+	if r, ok = twice(w, wantQ); !ok {
+		w = a.T() // again: what failed is overwritten, and keeping a copy for it would double the memory
+		equilibrate(w)
+		if r, ok = thrice(w, wantQ); !ok {
 			return Matrix{}, Matrix{}, false
 		}
 	}
@@ -43,7 +42,7 @@ func choleskyQR(a Matrix, wantQ bool) (qt, r Matrix, ok bool) {
 			r.Set(i, j, math.Ldexp(r.At(i, j), e))
 		}
 	}
-	return work, r, true
+	return w, r, true
 }
 
 // equilibrate scales each row of w to norm [½, 1) by a power of two and returns
