@@ -191,12 +191,12 @@ def versions():
     go = subprocess.run(["go", "version"], capture_output=True, text=True, check=True).stdout.strip()
     with open(f"{CACHE}/node/node_modules/node-llama-cpp/package.json") as f:
         node = json.load(f)["version"]
-    tool = subprocess.run([f"{CACHE}/eigenhead", "version"], capture_output=True, text=True).stdout.splitlines()
+    tool = subprocess.run([f"{CACHE}/eigenhead", "--version"], capture_output=True, text=True).stdout.splitlines()
     return f"{'; '.join(tool) or 'eigenhead'}; {go}; {python}, Python {platform.python_version()}; node-llama-cpp {node}"
 
 
 def main():
-    started = time.time()
+    started, load = time.time(), os.getloadavg()[0]
     captures()
     tables, memory, theirs, phases = whole()
     tables += parts()
@@ -204,8 +204,9 @@ def main():
     step("long contexts")
     long = [] if QUICK else ours("long")
     lines = ["# Results of the last run of bench/run", "",
-             f"{datetime.date.today()}, {machine()}, {THREADS} threads on either side. Load average at the end "
-             f"{os.getloadavg()[0]:.1f}; the run took {(time.time() - started) / 60:.0f} minutes.", "",
+             f"{datetime.date.today()}, {machine()}, {THREADS} threads on either side. Load average {load:.1f} before, "
+             f"{os.getloadavg()[0]:.1f} at the end"
+             f"{': NOT a quiet machine, the ratios mean little' if load > .7 else ''}; the run took {(time.time() - started) / 60:.0f} minutes.", "",
              versions(), "",
              "Model: SmolLM2-135M-Instruct Q4_1, same token ids on both sides. Ours and theirs ran in turn, in processes of "
              "their own; the first call of each process is not counted; the ratio is best over best. Below 1 is faster.", "",
