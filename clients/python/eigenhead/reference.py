@@ -113,6 +113,8 @@ def load(name: str, dtype: torch.dtype):
     import transformers
 
     transformers.logging.set_verbosity_error()
+    if not sys.stderr.isatty():
+        transformers.logging.disable_progress_bar()
     where, extra = locate(name)
     check_config(transformers, where)
     extra["local_files_only"] = True
@@ -243,8 +245,6 @@ def reference(model, ids: list[int], name: str) -> tuple[Capture, float]:
 
 def main(argv: list[str] | None = None) -> int:
     args = arguments(argv)
-    if not sys.stderr.isatty():
-        os.environ.setdefault("TQDM_DISABLE", "1")  # progress bars of loading, before they are imported
     try:
         model, tokenizer = load(args.model, DTYPES[args.dtype])
         ids = cut(read_ids(args, tokenizer), args, model.config.get_text_config())
