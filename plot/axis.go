@@ -42,7 +42,7 @@ func (a axis) widened() axis {
 
 // ticks returns about n round values within the range, ascending.
 func (a axis) ticks(n int) []float64 {
-	if a.log && a.hi/a.lo >= 20 {
+	if a.log && a.hi/a.lo >= 6.25 { // wide enough for two of 1, 2, 5, 10
 		return logTicks(a.lo, a.hi, n)
 	}
 	span := a.hi - a.lo

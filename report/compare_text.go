@@ -79,10 +79,21 @@ func (s *screen) comparedMeasures(c *Comparison) {
 }
 
 func (s *screen) comparedHeads(c *Comparison) {
+	moved := c.Heads
+	for i, h := range moved { // most changed first
+		if h.Effect == 0 {
+			moved = moved[:i]
+			break
+		}
+	}
+	if len(moved) == 0 {
+		s.line(s.paint(bold, "no head changed"))
+		return
+	}
 	s.line(s.paint(bold, "heads that changed most, and in what"))
-	for i, h := range c.Heads {
+	for i, h := range moved {
 		if i == maxComparedHeads {
-			s.line(fmt.Sprintf("and %s more", plural(len(c.Heads)-i, "head", "heads")))
+			s.line(fmt.Sprintf("and %s more", plural(len(moved)-i, "head", "heads")))
 			break
 		}
 		text := ""

@@ -107,7 +107,7 @@ func (s *screen) panel(r *Report, g *grid, name string, last bool) []string {
 	if strings.HasPrefix(name, "attention.") && lo >= 0 && hi <= 1 {
 		lo, hi = 0, 1 // shares of attention keep one scale
 	}
-	lines := []string{s.paint(bold, left(fmt.Sprintf("%s %s–%s", name, num(lo), num(hi)), g.width()))}
+	lines := []string{s.paint(bold, left(title(name, lo, hi, g.width()), g.width()))}
 	for y, row := range cellsOf {
 		line := left(fmt.Sprintf("H%d", g.rows[y][0]), g.label)
 		for _, v := range row {
@@ -119,6 +119,18 @@ func (s *screen) panel(r *Report, g *grid, name string, last bool) []string {
 		return lines
 	}
 	return append(lines, s.paint(dim, left(strings.Repeat(" ", g.label)+g.axis(), g.width())))
+}
+
+// title names a strip and its range, with fewer digits where the width asks for it.
+func title(name string, lo, hi float64, width int) string {
+	text := name + " " + num(lo)
+	for n := 3; n > 0 && hi > lo; n-- {
+		text = fmt.Sprintf("%s %s–%s", name, digits(lo, n), digits(hi, n))
+		if cells.StringWidth(text) <= width {
+			break
+		}
+	}
+	return text
 }
 
 // axis names the first and the last layer.

@@ -51,6 +51,12 @@ func (s *screen) model(r *Report) {
 	facts = append(facts, strings.TrimSpace(r.Source.Format+" "+r.Source.DType))
 	if m.Position != "" {
 		p := m.Position
+		switch p {
+		case "learned":
+			p = "learned positions"
+		case "none":
+			p = "no positions"
+		}
 		if m.RopeBase > 0 {
 			p += " base " + shortest(m.RopeBase)
 		}
@@ -75,13 +81,21 @@ func (s *screen) model(r *Report) {
 
 func (s *screen) input(r *Report) {
 	in := r.Input
-	text := fmt.Sprintf("%s: %d tokens", in.Text, in.Tokens)
+	text := in.Text + ": "
+	if in.Windows > 1 {
+		text += fmt.Sprintf("%d × ", in.Windows)
+	}
 	if in.Available > in.Tokens {
-		text = fmt.Sprintf("%s: %d of %d tokens", in.Text, in.Tokens, in.Available)
+		text += fmt.Sprintf("%d of ", in.Tokens)
+		text += plural(in.Available, "token", "tokens")
+	} else {
+		text += plural(in.Tokens, "token", "tokens")
 	}
 	switch {
 	case in.BOS != nil:
 		text += fmt.Sprintf(", BOS %d in front", *in.BOS)
+	case r.Model.Family == "capture": // it may hold one: nobody knows
+		text += ", BOS unknown"
 	case in.BOSSource != "":
 		text += ", no BOS"
 	}

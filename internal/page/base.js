@@ -49,7 +49,7 @@ page.range = values => {
 
 // ticks returns about n round values of a scale.
 page.ticks = (s, n) => {
-  if (s.kind === "log" && s.hi / s.lo >= 20) {
+  if (s.kind === "log" && s.hi / s.lo >= 6.25) {
     const first = Math.ceil(Math.log10(s.lo) - 1e-9), last = Math.floor(Math.log10(s.hi) + 1e-9);
     if (last - first < 2) { // few decades: 1, 2, 5 in each
       const list = [];
