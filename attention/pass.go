@@ -36,24 +36,22 @@ func (a *Operator) pass(ctx context.Context, before []int) error {
 		if n > 1 {
 			s.stats.ColumnMass = make([]float64, a.T)
 			s.row = make([]float64, a.T)
-			s.buffer, _ = buffers.Get().([]float64)
-			defer func() { buffers.Put(s.buffer); s.buffer = nil }()
-		}
-		for b := g * each; b < min((g+1)*each, a.count()); b++ {
-			if err := ctx.Err(); err != nil {
-				return err
+			buffer, ok := buffers.Get().(*[]float64)
+			if !ok {
+				buffer = new([]float64)
 			}
-			m, span := s.scores(b, a.blocks[b])
-			for i := span.from; i < span.to; i++ {
-				s.first(m, span, i, before)
-			}
+			s.buffer = *buffer
+			defer func() {
+				*buffer, s.buffer = s.buffer, nil
+				buffers.Put(buffer)
+			}()
 		}
-		return nil
+		return s.blocks(ctx, g*each, min((g+1)*each, a.count()), before)
 	})
 	if err != nil {
 		return err
 	}
-	for _, s := range strips {
+	for _, s := range strips { // in order
 		if n > 1 {
 			linalg.Axpy(1, s.stats.ColumnMass, a.stats.ColumnMass)
 		}
@@ -65,8 +63,21 @@ func (a *Operator) pass(ctx context.Context, before []int) error {
 	return nil
 }
 
-// first turns row i of a block of scores into row i of A and counts it. Where the
-// block is not kept, all but the visible part may be anything.
+// blocks passes over blocks [from, to).
+func (s *strip) blocks(ctx context.Context, from, to int, before []int) error {
+	for b := from; b < to; b++ {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		m, span := s.scores(b, s.a.kept.blocks[b])
+		for i := span.from; i < span.to; i++ {
+			s.first(m, span, i, before)
+		}
+	}
+	return nil
+}
+
+// first turns row i of a block of scores into row i of A and counts it.
 func (s *strip) first(m linalg.Matrix, at span, i int, before []int) {
 	lo, hi := s.p.Mask.Visible(i, s.T)
 	z := s.visible(m, at, i)
