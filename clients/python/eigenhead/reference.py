@@ -121,8 +121,7 @@ def load(name: str, dtype: torch.dtype):
     try:
         config = transformers.AutoConfig.from_pretrained(where, **extra)
         chosen, attention = choose(transformers, config)
-        old = tuple(int(n) for n in transformers.__version__.split(".")[:2]) < (4, 56)
-        options = {"torch_dtype" if old else "dtype": dtype, "attn_implementation": attention}
+        options = {"dtype": dtype, "attn_implementation": attention}
         if hasattr(transformers.PreTrainedModel, "set_experts_implementation"):
             options["experts_implementation"] = "eager"  # others want shapes that divide by 16 bytes
         if (getattr(config, "quantization_config", None) or {}).get("quant_method") == "mxfp4":
