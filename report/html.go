@@ -89,7 +89,7 @@ func (r *Report) view() *view {
 		v.add("file", strings.TrimSpace(r.Source.Format+" "+r.Source.DType))
 	}
 	v.add("assumed", strings.Join(m.Defaults, "; "))
-	v.add("text", fmt.Sprintf("%s, %d of %d tokens", in.Text, in.Tokens, in.Available))
+	v.add("text", in.Text+", "+in.amount())
 	if in.NLL != nil && in.Perplexity != nil {
 		v.add("perplexity", strings.TrimSuffix(fmt.Sprintf("%.2f = exp(%.4f nats a token), %s", *in.Perplexity, *in.NLL, in.Protocol), ", "))
 	}
@@ -114,8 +114,11 @@ func (v *view) add(name, value string) {
 func (v *view) conventions(r *Report) {
 	c, in := r.Conventions, r.Input
 	bos := "none"
-	if in.BOS != nil {
+	switch {
+	case in.BOS != nil:
 		bos = fmt.Sprint(*in.BOS)
+	case r.Model.Family == "capture":
+		bos = "unknown"
 	}
 	if in.BOSSource != "" {
 		bos += " (" + in.BOSSource + ")"

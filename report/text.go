@@ -81,16 +81,7 @@ func (s *screen) model(r *Report) {
 
 func (s *screen) input(r *Report) {
 	in := r.Input
-	text := in.Text + ": "
-	if in.Windows > 1 {
-		text += fmt.Sprintf("%d × ", in.Windows)
-	}
-	if in.Available > in.Tokens {
-		text += fmt.Sprintf("%d of ", in.Tokens)
-		text += plural(in.Available, "token", "tokens")
-	} else {
-		text += plural(in.Tokens, "token", "tokens")
-	}
+	text := in.Text + ": " + in.amount()
 	switch {
 	case in.BOS != nil:
 		text += fmt.Sprintf(", BOS %d in front", *in.BOS)
@@ -112,6 +103,18 @@ func (s *screen) input(r *Report) {
 	} else if in.Protocol != "" {
 		s.labeled(plain, "       ", in.Protocol)
 	}
+}
+
+// amount says how many tokens were used, of how many.
+func (in *Input) amount() string {
+	used := plural(in.Tokens, "token", "tokens")
+	if in.Available > in.Tokens {
+		used = fmt.Sprintf("%d of %s", in.Tokens, plural(in.Available, "token", "tokens"))
+	}
+	if in.Windows > 1 {
+		return fmt.Sprintf("%d × %s", in.Windows, used)
+	}
+	return used
 }
 
 // room is the number of lines left for findings on one screen.

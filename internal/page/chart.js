@@ -18,7 +18,8 @@ page.chart = o => {
     svg.append(el("line", {class: "grid", x1: L, x2: W - R, y1: py(v), y2: py(v)}),
       el("text", {x: L - 5, y: py(v) + 4, "text-anchor": "end"}, num(o.mirror ? Math.abs(v) : v)));
   }
-  for (const v of page.ticks(xs, 6)) svg.append(el("text", {x: px(v), y: H - B + 14, "text-anchor": "middle"}, num(v)));
+  const whole = o.series.every(s => s.x.every(Number.isInteger)); // layers, heads, tokens: no ticks between them
+  for (const v of page.ticks(xs, 6).filter(v => !whole || Math.abs(v - Math.round(v)) < 1e-9)) svg.append(el("text", {x: px(v), y: H - B + 14, "text-anchor": "middle"}, num(v)));
   svg.append(el("path", {class: "axis", d: `M${L} ${T}V${H - B}H${W - R}`}),
     el("text", {class: "name", x: (L + W - R) / 2, y: H - 5, "text-anchor": "middle"}, o.x),
     el("text", {class: "name", x: 11, y: (T + H - B) / 2, "text-anchor": "middle", transform: `rotate(-90 11 ${(T + H - B) / 2})`}, o.y));
