@@ -123,6 +123,10 @@ func (v *view) conventions(r *Report) {
 	if in.BOSSource != "" {
 		bos += " (" + in.BOSSource + ")"
 	}
+	window := plural(in.Context, "token", "tokens")
+	if in.Windows > 1 {
+		window += fmt.Sprintf("; measures are means over %d windows, curves and channels show the first", in.Windows)
+	}
 	norm := "no"
 	if r.Model.QKNorm {
 		norm = "yes"
@@ -130,7 +134,7 @@ func (v *view) conventions(r *Report) {
 	for _, f := range []fact{
 		{"energy field", c.Energy}, {"scale", c.Scale}, {"mask", c.Mask}, {"max logit", c.MaxLogit}, {"precision", c.Precision},
 		{"null", c.Null}, {"z", "(value − null)/spread of the null; never evidence alone: read the difference too"},
-		{"window", fmt.Sprintf("%d tokens", in.Context)}, {"BOS", bos}, {"QK-norm", norm},
+		{"window", window}, {"BOS", bos}, {"QK-norm", norm},
 		{"position", r.Model.Position}, {"seed", fmt.Sprint(r.Seed)},
 		{"sha256", strings.TrimSpace(r.Source.SHA256 + " (" + r.Source.SHA256Of + ")")}, {"text sha256", in.TextSHA256},
 		{"made by", fmt.Sprintf("%s %s, kernel %s, %s", r.Tool.Name, r.Tool.Version, r.Tool.Kernel, r.Schema)},

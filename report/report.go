@@ -68,13 +68,13 @@ type Model struct {
 type Input struct {
 	Text       string   `json:"text"` // base name of the file, "embedded" or "tokens"
 	TextSHA256 string   `json:"text_sha256,omitempty"`
-	Tokens     int      `json:"tokens"`     // tokens used, BOS included
-	Available  int      `json:"available"`  // tokens that the text has
-	Context    int      `json:"context"`    // window length
+	Tokens     int      `json:"tokens"`            // tokens used, BOS included
+	Available  int      `json:"available"`         // tokens that the text has
+	Context    int      `json:"context"`           // window length
 	Windows    int      `json:"windows,omitempty"` // windows averaged over; absent: one
-	BOS        *int     `json:"bos"`        // id put in front; null: none
-	BOSSource  string   `json:"bos_source"` // which setting of the file said so
-	NLL        *float64 `json:"nll"`        // mean nats per token, tokens 2..T; null: not known (capture)
+	BOS        *int     `json:"bos"`               // id put in front; null: none
+	BOSSource  string   `json:"bos_source"`        // which setting of the file said so
+	NLL        *float64 `json:"nll"`               // mean nats per token, tokens 2..T; null: not known (capture)
 	Perplexity *float64 `json:"perplexity"`
 	Protocol   string   `json:"protocol"` // how NLL was taken, in words
 }
