@@ -139,6 +139,8 @@ func TestFiles(t *testing.T) {
 		{"w.pt", []byte("whatever"), "pickle"},
 		{"w.onnx", []byte("\x08\x07\x12"), "bytes"},
 		{"w.gguf", nil, "an empty file"},
+		{"pointer.gguf", []byte("version https://git-lfs.github.com/spec/v1\noid sha256:0\n"), "Git LFS pointer"},
+		{"page.gguf", []byte("<!DOCTYPE html>"), "web page"},
 		{"model-00002-of-00003.safetensors", st(map[string]float32{"a": 1}), "shard 00002 of 00003"},
 		{"w-00001-of-00002.gguf", start(3, 0, 1).str("split.count").u32(2).raw(2, 0), "w-00002-of-00002.gguf"},
 	} {

@@ -119,6 +119,8 @@ func TestJSONErrors(t *testing.T) {
 		"cut":                    {`"merges":["a b"]}}`, `"merges":["a`, "json"},
 		"a list":                 {minimal, `[]`, "json"},
 		"empty":                  {minimal, `{}`, `"model"`},
+		"Git LFS pointer":        {minimal, "version https://git-lfs.github.com/spec/v1\noid sha256:0\n", "Git LFS pointer"},
+		"web page":               {minimal, "<!DOCTYPE html><html>", "web page"},
 		"WordLevel":              {`"type":"BPE"`, `"type":"WordLevel"`, "WordLevel"},
 		"WordPiece without unk":  {`"type":"BPE"`, `"type":"WordPiece"`, "unk_token"},
 		"Unigram of a map":       {`"type":"BPE"`, `"type":"Unigram"`, "model.vocab"},

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"sort"
 
+	"github.com/eigenhead/eigenhead/internal/safetensors"
 	"github.com/eigenhead/eigenhead/internal/xerr"
 )
 
@@ -87,6 +88,9 @@ func unmarshal(file string, data []byte, v any) error {
 	err := json.Unmarshal(data, v)
 	if err == nil {
 		return nil
+	}
+	if other := safetensors.Sniff(file, data); other != nil { // a Git LFS pointer, a web page
+		return other
 	}
 	what := "json"
 	var syntax *json.SyntaxError
