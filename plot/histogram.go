@@ -34,7 +34,7 @@ func (h *Histogram) draw(s *scene, b box) {
 	area := box{b.x + leftRoom, b.y + topRoom, b.w - leftRoom - 8, b.h - topRoom - bottomRoom}
 	xs, counts := h.count()
 	ys := axis{0, float64(max(slices.Max(counts), 1)), false}
-	drawAxes(s, b, area, xs, ys, h.X, "count")
+	drawAxes(s, b, area, xs, ys, false, h.X, "count")
 	width := area.w / float64(len(counts))
 	for i, n := range counts {
 		if n > 0 {

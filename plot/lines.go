@@ -78,7 +78,7 @@ func (l *Lines) draw(s *scene, b box) {
 	top := topRoom + l.legendHeight(b.w)
 	area := box{b.x + leftRoom, b.y + top, b.w - leftRoom - 8, b.h - top - bottomRoom}
 	xs, ys := l.axes()
-	drawAxes(s, b, area, xs, ys, l.X, l.Y)
+	drawAxes(s, b, area, xs, ys, l.whole(), l.X, l.Y)
 	names := l.legend(b.w)
 	for i, c := range l.Series {
 		col := Series[(i+c.Color)%len(Series)]
@@ -121,6 +121,20 @@ func (l *Lines) axes() (xs, ys axis) {
 	return xs.widened(), ys.widened()
 }
 
+// whole reports whether there are points and every x is a whole number.
+func (l *Lines) whole() bool {
+	points := false
+	for _, c := range l.Series {
+		points = points || len(c.Y) > 0
+		for _, x := range c.X {
+			if x != math.Round(x) {
+				return false
+			}
+		}
+	}
+	return points
+}
+
 func (c Curve) at(i int) float64 {
 	if c.X == nil {
 		return float64(i)
@@ -158,13 +172,17 @@ func (l *Lines) curve(s *scene, area box, c Curve, col color.RGBA, xs, ys axis) 
 }
 
 // drawAxes draws grid, ticks and names of a plot area.
-func drawAxes(s *scene, b, area box, xs, ys axis, xName, yName string) {
+// Where every x is a whole number, such as a layer, no tick stands between two.
+func drawAxes(s *scene, b, area box, xs, ys axis, whole bool, xName, yName string) {
 	for _, v := range ys.ticks(max(int(area.h/32), 2)) {
 		y := area.y + area.h*(1-ys.at(v))
 		s.line(area.x, y, area.x+area.w, y, grid, 1)
 		s.add(text{x: area.x - 6, y: y + textSize*0.35, s: label(v), size: textSize, anchor: end, color: faint})
 	}
 	for _, v := range xs.ticks(max(int(area.w/80), 2)) {
+		if whole && math.Abs(v-math.Round(v)) > 1e-9 {
+			continue
+		}
 		x := area.x + area.w*xs.at(v)
 		s.line(x, area.y+area.h, x, area.y+area.h+3, faint, 1)
 		s.add(text{x: x, y: area.y + area.h + textSize + 4, s: label(v), size: textSize, anchor: middle, color: faint})
