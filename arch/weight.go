@@ -121,6 +121,18 @@ func (w Weight) rows(dst linalg.Matrix32, from int) error {
 	return nil
 }
 
+// InOrder reports whether the file holds the map row by row in its own order, so
+// that a part of it can be read alone.
+func (l Linear) InOrder() bool { return !l.transposed && l.order == nil }
+
+// Part returns rows [lo, hi) of a linear map. It panics unless the map is InOrder.
+func (l Linear) Part(lo, hi int) Linear {
+	if !l.InOrder() || lo < 0 || hi > l.Out {
+		panic(fmt.Sprintf("arch: Part [%d, %d) of %s [%d %d], which the file holds in another order", lo, hi, l.Name(), l.Out, l.In))
+	}
+	return l.part(lo, hi)
+}
+
 // part returns rows [lo, hi) of a linear map that the file holds in order.
 func (l Linear) part(lo, hi int) Linear {
 	l.first, l.Out = l.first+lo, hi-lo

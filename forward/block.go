@@ -55,19 +55,14 @@ func (p *pass) project(b *arch.Block, layer *head.Layer) error {
 	if err := p.norm(p.attnIn, p.x, b.AttnNorm); err != nil {
 		return err
 	}
-	w := p.wa.matrix(p.qkv.Cols, p.m.Width) // every query, key and value row of the layer
-	bias, err := stack(w, b.QKV)
-	if err != nil {
+	if err := p.applyStack(p.qkv, p.attnIn, b.QKV); err != nil {
 		return err
 	}
-	if err := p.linear(p.qkv, p.attnIn, w, bias); err != nil {
-		return err
-	}
-	p.step(len(w.Data))
+	p.step(p.qkv.Cols * p.m.Width)
 	q, kv := p.m.Heads*p.m.HeadDim, p.m.KVHeads*p.m.HeadDim
 	if layer != nil {
-		layer.WQ = w.RowSlice(0, q).Float64()
-		layer.WK = w.RowSlice(q, q+kv).Float64()
+		layer.WQ = stackedWeights(b.QKV, 0, q)
+		layer.WK = stackedWeights(b.QKV, q, q+kv)
 	}
 	queries, keys := p.qkv.ColSlice(0, q), p.qkv.ColSlice(q, q+kv)
 	if err := p.norm(queries, queries, b.QNorm); err != nil {
@@ -81,15 +76,11 @@ func (p *pass) project(b *arch.Block, layer *head.Layer) error {
 
 // output adds the attention's write to the residual stream.
 func (p *pass) output(b *arch.Block, layer *head.Layer) error {
-	w, bias, err := load(&p.wa, b.Out)
-	if err != nil {
-		return err
-	}
 	if layer != nil {
 		layer.AV = p.av.Float64()
-		layer.WO = w.Float64().T() // [d_model, heads·d] → [heads·d, d_model]
+		layer.WO = stackedWeights([]arch.Linear{b.Out}, 0, b.Out.Out)
 	}
-	if err := p.linear(p.attnIn, p.av, w, bias); err != nil { // the normed rows have served
+	if err := p.apply(p.attnIn, p.av, b.Out); err != nil { // the normed rows have served
 		return err
 	}
 	p.step(b.Out.Out * b.Out.In)
@@ -103,6 +94,40 @@ func (p *pass) addWrite(write linalg.Matrix32, before, after *arch.Norm) error {
 	}
 	rows(p.x.Rows, func(i int) { add(p.x.Row(i), write.Row(i)) })
 	return p.norm(p.x, p.x, after)
+}
+
+// stackedWeights is rows [lo, hi) of linear maps of one input, one below the
+// other, read from the file when they are asked for.
+func stackedWeights(parts []arch.Linear, lo, hi int) head.Weights {
+	for len(parts) > 0 && lo >= parts[0].Out { // whole parts above are not read
+		lo, hi, parts = lo-parts[0].Out, hi-parts[0].Out, parts[1:]
+	}
+	need, all := 0, 0
+	for all < hi {
+		all += parts[need].Out
+		need++
+	}
+	parts = parts[:need]
+	return head.NewWeights(hi-lo, parts[0].In, func(dst linalg.Matrix32) error {
+		whole := dst
+		if lo != 0 || hi != all {
+			whole = linalg.New32(all, dst.Cols)
+		}
+		from := 0
+		for _, part := range parts {
+			if err := part.Load(whole.RowSlice(from, from+part.Out)); err != nil {
+				return err
+			}
+			part.Release()
+			from += part.Out
+		}
+		if lo != 0 || hi != all {
+			for i := range dst.Rows {
+				copy(dst.Row(i), whole.Row(lo+i))
+			}
+		}
+		return nil
+	})
 }
 
 // pairs copies q, k and v of each head; heads of a group share k and v.

@@ -50,15 +50,11 @@ func (p *pass) mix(e *arch.Experts) error {
 // route returns the weights [T, experts] of the experts for each token: the
 // softmax of the router, 0 for all but the largest.
 func (p *pass) route(e *arch.Experts) (linalg.Matrix32, error) {
-	w, bias, err := load(&p.wa, e.Router)
-	if err != nil {
-		return linalg.Matrix32{}, err
-	}
 	weights := linalg.New32(p.ffnIn.Rows, e.Router.Out)
-	if err := p.linear(weights, p.ffnIn, w, bias); err != nil {
+	if err := p.apply(weights, p.ffnIn, e.Router); err != nil {
 		return linalg.Matrix32{}, err
 	}
-	p.step(len(w.Data))
+	p.step(e.Router.Out * e.Router.In)
 	rows(weights.Rows, func(i int) { choose(weights.Row(i), e.Active, e.Normalize) })
 	return weights, nil
 }

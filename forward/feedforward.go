@@ -17,43 +17,36 @@ func (p *pass) feedForward(b *arch.Block) error {
 	return p.addWrite(p.ffnIn, b.FFNWriteNorm, b.FFNAddNorm)
 }
 
+// mlpTokens is how many tokens pass the MLP at a time: enough to make reading the
+// weights again for the next ones cheap, few enough to bound the hidden layer.
+const mlpTokens = 2048
+
 // mlp replaces each row of x by Down·(act(Gate·x) ⊙ Up·x), or Down·act(Up·x)
-// where gate is nil, rowBlock tokens at a time.
+// where gate is nil.
 func (p *pass) mlp(x linalg.Matrix32, gate *arch.Linear, up, down arch.Linear) error {
-	wUp, upBias, err := load(&p.wa, up)
-	if err != nil {
-		return err
-	}
-	wDown, downBias, err := load(&p.wb, down)
-	if err != nil {
-		return err
-	}
-	var wGate linalg.Matrix32
-	var gateBias []float32
-	if gate != nil {
-		if wGate, gateBias, err = load(&p.wc, *gate); err != nil {
-			return err
-		}
-	}
-	for from := 0; from < x.Rows; from += rowBlock {
-		in := x.RowSlice(from, min(x.Rows, from+rowBlock))
+	for from := 0; from < x.Rows; from += mlpTokens {
+		in := x.RowSlice(from, min(x.Rows, from+mlpTokens))
 		hidden := p.ha.matrix(in.Rows, up.Out)
-		if err := p.linear(hidden, in, wUp, upBias); err != nil {
+		if err := p.apply(hidden, in, up); err != nil {
 			return err
 		}
 		if gate != nil {
 			gated := p.hb.matrix(in.Rows, gate.Out)
-			if err := p.linear(gated, in, wGate, gateBias); err != nil {
+			if err := p.apply(gated, in, *gate); err != nil {
 				return err
 			}
 			rows(in.Rows, func(i int) { gateBy(hidden.Row(i), gated.Row(i), p.m.Activation) })
 		} else {
 			rows(in.Rows, func(i int) { activate(hidden.Row(i), p.m.Activation) })
 		}
-		if err := p.linear(in, hidden, wDown, downBias); err != nil { // the rows read have served
+		if err := p.apply(in, hidden, down); err != nil { // the rows read have served
 			return err
 		}
 	}
-	p.step(len(wUp.Data) + len(wGate.Data) + len(wDown.Data))
+	weights := up.Out*up.In + down.Out*down.In
+	if gate != nil {
+		weights += gate.Out * gate.In
+	}
+	p.step(weights)
 	return nil
 }

@@ -21,6 +21,8 @@ type Options struct {
 	NoLogits   bool                  // stop after the last layer to visit: Output is empty
 	KeepLogits bool                  // keep the logits of every position: T·vocab numbers
 	Progress   func(done, total int) // called after each step with the weights passed and to pass; nil: not
+
+	tile int // weights in memory at a time; 0: tileNumbers. Tests make it small
 }
 
 // Output is what the model says about the sequence. It is empty for a model

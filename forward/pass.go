@@ -27,8 +27,8 @@ type pass struct {
 	av       linalg.Matrix32 // [T, heads·head_dim]
 	turnings map[*arch.Rope]turning
 
-	wa, wb, wc buffer // weights of the step at hand
-	ha, hb     buffer // [rowBlock, ffn] hidden layer of the MLP
+	wa     buffer // weights of the step at hand
+	ha, hb buffer // [mlpTokens, ffn] hidden layer of the MLP
 
 	done, total int
 }
@@ -103,15 +103,6 @@ func (p *pass) embed() error {
 		rows(p.x.Rows, func(i int) { add(p.x.Row(i), positions.Row(i)) })
 	}
 	return p.norm(p.x, p.x, m.EmbeddingNorm)
-}
-
-// apply computes dst = x·Wᵀ + b.
-func (p *pass) apply(dst, x linalg.Matrix32, l arch.Linear) error {
-	w, bias, err := load(&p.wa, l)
-	if err != nil {
-		return err
-	}
-	return p.linear(dst, x, w, bias)
 }
 
 // plan counts the weights that n layers and, if they are wanted, the logits pass.

@@ -212,9 +212,20 @@ func sameLayer(t testing.TB, a, b *head.Layer, tol float64) {
 	t.Helper()
 	near(t, "X", b.X, a.X, tol)
 	near(t, "AV", b.AV, a.AV, tol)
-	near(t, "WO", b.WO, a.WO, tol)
-	near(t, "WQ", b.WQ, a.WQ, tol)
-	near(t, "WK", b.WK, a.WK, tol)
+	for _, w := range []struct {
+		name string
+		a, b head.Weights
+	}{{"WO", a.WO, b.WO}, {"WQ", a.WQ, b.WQ}, {"WK", a.WK, b.WK}} {
+		x, err := w.a.Load()
+		if err != nil {
+			t.Fatal(err)
+		}
+		y, err := w.b.Load()
+		if err != nil {
+			t.Fatal(err)
+		}
+		near(t, w.name, y.Float64(), x.Float64(), tol)
+	}
 	for h := range a.Pairs {
 		near(t, "Q", b.Pairs[h].Q, a.Pairs[h].Q, tol)
 		near(t, "K", b.Pairs[h].K, a.Pairs[h].K, tol)

@@ -73,9 +73,9 @@ type Layer struct {
 
 	X  linalg.Matrix // [T, d_model] residual stream entering the layer
 	AV linalg.Matrix // [T, n_heads·d_v] Σ_j A[i,j] v_j of every head, side by side
-	WO linalg.Matrix // [n_heads·d_v, d_model] the output projection, so that write = AV·WO
-	WQ linalg.Matrix // [n_heads·d, d_model] query weights as they multiply the normed input
-	WK linalg.Matrix // [n_kv·d, d_model] key weights
+	WO Weights       // [d_model, n_heads·d_v] the output projection, so that write = AV·WOᵀ
+	WQ Weights       // [n_heads·d, d_model] query weights as they multiply the normed input
+	WK Weights       // [n_kv·d, d_model] key weights
 
 	WriteNorm []float64 // ‖write_h‖_F by head when a capture gives it; else nil
 	Tokens    []int     // token ids; nil if unknown

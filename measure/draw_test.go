@@ -15,10 +15,30 @@ type layerCase struct {
 	make func(r *rand.Rand) *head.Layer
 }
 
+// weights32 rounds a matrix to the float32 that weights have.
+func weights32(m linalg.Matrix) head.Weights {
+	w := linalg.New32(m.Rows, m.Cols)
+	for i := range m.Rows {
+		for j, v := range m.Row(i) {
+			w.Row(i)[j] = float32(v)
+		}
+	}
+	return head.DenseWeights(w)
+}
+
+// loaded returns weights in float64.
+func loaded(w head.Weights) linalg.Matrix {
+	m, err := w.Load()
+	if err != nil {
+		panic(err) // weights32 has no errors
+	}
+	return m.Float64()
+}
+
 // randomLayer draws n heads that share kv key heads, with everything a source can hold.
 func randomLayer(r *rand.Rand, n, kv, T, d int, mask head.Mask, size float64) *head.Layer {
-	l := &head.Layer{Index: 3, KVHeads: kv, X: gaussian(r, T, 11), AV: gaussian(r, T, n*3), WO: gaussian(r, n*3, 11),
-		WQ: gaussian(r, n*d, 11), WK: gaussian(r, kv*d, 11)}
+	l := &head.Layer{Index: 3, KVHeads: kv, X: gaussian(r, T, 11), AV: gaussian(r, T, n*3), WO: weights32(gaussian(r, n*3, 11).T()),
+		WQ: weights32(gaussian(r, n*d, 11)), WK: weights32(gaussian(r, kv*d, 11))}
 	for range T {
 		l.Tokens = append(l.Tokens, r.IntN(1+T/3))
 	}
@@ -140,6 +160,7 @@ var layerCases = []layerCase{
 		for i := range l.Tokens {
 			l.Tokens[i] = i
 		}
-		l.WQ, l.WK, l.WO, l.AV, l.X = linalg.Matrix{}, linalg.Matrix{}, linalg.Matrix{}, linalg.Matrix{}, linalg.Matrix{}
+		l.WQ, l.WK, l.WO = head.Weights{}, head.Weights{}, head.Weights{}
+		l.AV, l.X = linalg.Matrix{}, linalg.Matrix{}
 	})},
 }

@@ -325,7 +325,7 @@ func TestNonFiniteValuesAreLocatedAndOmitted(t *testing.T) {
 
 func TestOmissionsSayWhy(t *testing.T) {
 	l := randomLayer(rand.New(rand.NewPCG(4, 5)), 2, 2, 12, 4, head.Mask{}, 1)
-	l.Tokens, l.WQ, l.WO, l.AV = nil, linalg.Matrix{}, linalg.Matrix{}, linalg.Matrix{}
+	l.Tokens, l.WQ, l.WO, l.AV = nil, head.Weights{}, head.Weights{}, linalg.Matrix{}
 	reasons := func(t *testing.T, l *head.Layer) map[string]string {
 		table, err := Run(context.Background(), l, nil)
 		if err != nil {

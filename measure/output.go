@@ -42,46 +42,62 @@ type writes struct {
 	total         float64 // ‖Σ write‖_F
 }
 
-// writesOf needs one [T, d_model] product for the layer and none per head:
+// writesOf goes through W_O [d_model, n·d_v] in tiles of its rows r, so that
+// neither the writes nor W_O in float64 are ever whole in memory:
 //
-//	‖write_h‖²          = Σ_ab (A_hᵀA_h)_ab (W_hW_hᵀ)_ab      A_h [T, d_v], W_h [d_v, d_model]
-//	⟨write_h, total⟩    = Σ (A_hᵀ·total) ∘ W_h                total = Σ_g A_g W_g
+//	‖write_h‖²        = Σ (A_hᵀA_h) ∘ Σ_r W_rhᵀW_rh         A_h [T, d_v], W_rh [r, d_v]
+//	⟨write_h, total⟩  = Σ_r Σ (A_hᵀ·total_r) ∘ W_rhᵀ        total_r = Σ_g A_g W_rgᵀ
 //
 // Accuracy: a few T·d_v·ε of ‖A_h‖‖W_h‖, squared for the first. Cost:
 // O(T·n·d_v·d_model), the price of the layer's own output projection, twice.
 func writesOf(s *Subject) (*writes, error) {
 	l := s.Layer
-	if l.AV.Rows == 0 || l.WO.Rows == 0 {
+	if l.AV.Rows == 0 || !l.WO.Known() {
 		return nil, omit("needs A·V and W_O, which the source does not hold")
 	}
 	n := len(l.Pairs)
-	if n == 0 || l.AV.Cols != l.WO.Rows || l.AV.Cols%n != 0 {
-		return nil, omit("A·V has %d columns and W_O %d rows for %d heads", l.AV.Cols, l.WO.Rows, n)
+	if n == 0 || l.AV.Cols != l.WO.Cols || l.AV.Cols%n != 0 {
+		return nil, omit("A·V has %d columns and W_O %d for %d heads", l.AV.Cols, l.WO.Cols, n)
+	}
+	wo, err := l.WO.Load()
+	if err != nil {
+		return nil, refuse(err)
 	}
 	dv := l.AV.Cols / n
-	total := linalg.New(l.AV.Rows, l.WO.Cols)
-	linalg.Mul(total, l.AV, l.WO) // [T, n·d_v]·[n·d_v, d_model]
-	w := &writes{norm: make([]float64, n), onTotal: make([]float64, n), total: linalg.Frobenius(total)}
-	group := max(1, writeCols/dv) // heads multiplied at once
-	par.Do((n+group-1)/group, func(part int) {
-		first, last := part*group, min(n, (part+1)*group)
-		on := linalg.New((last-first)*dv, l.WO.Cols)
-		linalg.MulTA(on, l.AV.ColSlice(first*dv, last*dv), total) // [T, heads·d_v]ᵀ·[T, d_model]
-		for h := first; h < last; h++ {
-			av, wo := l.AV.ColSlice(h*dv, (h+1)*dv), l.WO.RowSlice(h*dv, (h+1)*dv)
-			a, b := linalg.New(dv, dv), linalg.New(dv, dv)
-			linalg.MulTA(a, av, av)
-			linalg.MulTB(b, wo, wo)
-			w.norm[h] = math.Sqrt(max(0, inner(a, b)))
-			w.onTotal[h] = inner(on.RowSlice((h-first)*dv, (h-first+1)*dv), wo)
-		}
+	w := &writes{norm: make([]float64, n), onTotal: make([]float64, n)}
+	grams := make([]linalg.Matrix, n)
+	for h := range grams {
+		grams[h] = linalg.New(dv, dv)
+	}
+	var totals []float64 // ‖total_r‖_F
+	for from := 0; from < wo.Rows; from += writeRows {
+		tile := wo.RowSlice(from, min(wo.Rows, from+writeRows)).Float64()
+		total := linalg.New(l.AV.Rows, tile.Rows)
+		linalg.MulTB(total, l.AV, tile) // [T, n·d_v]·[r, n·d_v]ᵀ
+		totals = append(totals, linalg.Frobenius(total))
+		par.Do(n, func(h int) {
+			av, wh := l.AV.ColSlice(h*dv, (h+1)*dv), tile.ColSlice(h*dv, (h+1)*dv)
+			on, gram := linalg.New(tile.Rows, dv), linalg.New(dv, dv)
+			linalg.MulTA(on, total, av) // [T, r]ᵀ·[T, d_v]
+			w.onTotal[h] += inner(on, wh)
+			linalg.MulTA(gram, wh, wh)
+			for a := range dv {
+				linalg.Axpy(1, gram.Row(a), grams[h].Row(a))
+			}
+		})
+	}
+	w.total = linalg.Norm2(totals)
+	par.Do(n, func(h int) {
+		av, a := l.AV.ColSlice(h*dv, (h+1)*dv), linalg.New(dv, dv)
+		linalg.MulTA(a, av, av)
+		w.norm[h] = math.Sqrt(max(0, inner(a, grams[h])))
 	})
 	return w, nil
 }
 
-// writeCols is how many columns of A·V are multiplied at once: enough for the
+// writeRows is how many rows of W_O are multiplied at once: enough for the
 // product to be efficient, few enough for its result to be small.
-const writeCols = 256
+const writeRows = 256
 
 // inner returns Σ a∘b.
 func inner(a, b linalg.Matrix) float64 {

@@ -37,6 +37,7 @@ type layerRun struct {
 	overlaps lazy[*overlaps]
 	writes   lazy[*writes]
 	residual lazy[spectrum.Spectrum]
+	wq, wk   lazy[linalg.Matrix32] // all heads' query and key weights
 }
 
 // headState holds what the measures of one query head share.

@@ -182,11 +182,11 @@ func (w *twin) weights(p head.Pair, out map[string]float64) {
 	for _, n := range []string{"k90", "sigma1", "trace", "variance"} {
 		out["weights.qk_"+n] = nan()
 	}
-	if w.l.WQ.Rows == 0 {
+	if !w.l.WQ.Known() {
 		return
 	}
 	d := p.Dim()
-	wq, wk := fromMatrix(w.l.WQ)[p.ID.Head*d:][:d], fromMatrix(w.l.WK)[p.KVHead*d:][:d]
+	wq, wk := fromMatrix(loaded(w.l.WQ))[p.ID.Head*d:][:d], fromMatrix(loaded(w.l.WK))[p.KVHead*d:][:d]
 	m := wq.transpose().times(wk)
 	for i := range m {
 		for j := range m[i] {
@@ -216,7 +216,7 @@ func (w *twin) output(h int, out map[string]float64) {
 	if w.l.AV.Rows == 0 {
 		return
 	}
-	av, wo := fromMatrix(w.l.AV), fromMatrix(w.l.WO)
+	av, wo := fromMatrix(w.l.AV), fromMatrix(loaded(w.l.WO).T())
 	dv := len(wo) / len(w.l.Pairs)
 	total := av.times(wo)
 	var part dense

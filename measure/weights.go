@@ -112,15 +112,23 @@ type weights struct {
 func weightsOf(s *Subject) (*weights, error) {
 	return s.head().weights.get(func() (*weights, error) {
 		l, p := s.Layer, s.pair()
-		if l.WQ.Rows == 0 || l.WK.Rows == 0 {
+		if !l.WQ.Known() || !l.WK.Known() {
 			return nil, omit("needs W_Q and W_K, which the source does not hold")
 		}
 		d := p.Dim()
 		if l.WQ.Rows < (p.ID.Head+1)*d || l.WK.Rows < (p.KVHead+1)*d {
 			return nil, omit("W_Q has %d rows and W_K %d, too few for head %d of dimension %d", l.WQ.Rows, l.WK.Rows, p.ID.Head, d)
 		}
-		wq := l.WQ.RowSlice(p.ID.Head*d, (p.ID.Head+1)*d) // [d, d_model]
-		wk := l.WK.RowSlice(p.KVHead*d, (p.KVHead+1)*d)
+		allQ, err := s.run.wq.get(l.WQ.Load)
+		if err != nil {
+			return nil, refuse(err)
+		}
+		allK, err := s.run.wk.get(l.WK.Load)
+		if err != nil {
+			return nil, refuse(err)
+		}
+		wq := allQ.RowSlice(p.ID.Head*d, (p.ID.Head+1)*d).Float64() // [d, d_model]
+		wk := allK.RowSlice(p.KVHead*d, (p.KVHead+1)*d).Float64()
 		right, err := s.keyState().weights.get(func() (*spectrum.Factor, error) { return spectrum.NewTriangle(wk.T()) })
 		if err != nil {
 			return nil, err
