@@ -11,6 +11,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -28,6 +29,7 @@ type window struct {
 	cuts     [][]int // the windows, each Context ids
 	input    report.Input
 	warn     []string
+	back     []int    // the id that the text's own settings put behind a window, or none
 	defaults []string // settings that the tokenizer's file leaves out
 }
 
@@ -40,33 +42,36 @@ func (s *source) window(opts *Options) (*window, error) {
 	if err != nil {
 		return nil, err
 	}
-	n, err := s.length(opts, len(w.ids))
+	n, err := s.length(opts, len(w.ids)+len(w.back))
 	if err != nil {
 		return nil, err
 	}
 	if s.model.Context > 0 && n > s.model.Context {
 		w.warn = append(w.warn, fmt.Sprintf("context %d is longer than the %d tokens that the model was trained on", n, s.model.Context))
 	}
-	w.input.Available = len(w.ids)
+	w.input.Available = len(w.ids) + len(w.back)
 	w.input.Tokens, w.input.Context = n, n
 	return w, w.cut(n, max(opts.Windows, 1))
 }
 
-// cut makes consecutive windows of n ids, each with the BOS in front if the
-// text's own settings put one there.
+// cut makes consecutive windows of n ids, each with what the text's own settings
+// put in front and behind.
 func (w *window) cut(n, count int) error {
 	front := w.ids[:0:0]
 	body := w.ids
 	if w.input.BOS != nil {
 		front, body = body[:1:1], body[1:]
 	}
-	step := n - len(front)
+	step := n - len(front) - len(w.back)
+	if step < 1 {
+		return &xerr.Usage{Flag: "--context", Found: n, Want: fmt.Sprintf("at least %d: the tokenizer's settings put ids at the ends", n-step+1)}
+	}
 	if have := len(body) / step; count > have {
 		return &xerr.Usage{Flag: "--windows", Found: count, Want: fmt.Sprintf("at most %d windows of %d tokens, which the text has", have, n),
 			Hint: "give a longer --text, a shorter --context or fewer --windows"}
 	}
 	for i := range count {
-		w.cuts = append(w.cuts, append(front, body[i*step:(i+1)*step]...))
+		w.cuts = append(w.cuts, slices.Concat(front, body[i*step:(i+1)*step], w.back))
 	}
 	w.ids = w.cuts[0]
 	w.input.Protocol = fmt.Sprintf("one window of %d tokens, nll of tokens 2..%d", n, n)
@@ -102,6 +107,9 @@ func (s *source) read(opts *Options) (*window, error) {
 	w.input.BOSSource = s.unplaced(why)
 	if add {
 		w.ids, w.input.BOS = append(w.ids, id), &id
+	}
+	if end, add := tok.End(); add {
+		w.back, w.input.EOS = []int{end}, &end
 	}
 	ids, err := tok.EncodeStrict(text, false)
 	if err != nil {

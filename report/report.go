@@ -73,6 +73,7 @@ type Input struct {
 	Context    int      `json:"context"`           // window length
 	Windows    int      `json:"windows,omitempty"` // windows averaged over; absent: one
 	BOS        *int     `json:"bos"`               // id put in front; null: none
+	EOS        *int     `json:"eos,omitempty"`     // id put behind each window; absent: none
 	BOSSource  string   `json:"bos_source"`        // which setting of the file said so
 	NLL        *float64 `json:"nll"`               // mean nats per token, tokens 2..T; null: not known (capture)
 	Perplexity *float64 `json:"perplexity"`

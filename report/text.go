@@ -83,6 +83,8 @@ func (s *screen) input(r *Report) {
 	in := r.Input
 	text := in.Text + ": " + in.amount()
 	switch {
+	case in.BOS != nil && in.EOS != nil:
+		text += fmt.Sprintf(", %d in front and %d behind", *in.BOS, *in.EOS)
 	case in.BOS != nil:
 		text += fmt.Sprintf(", BOS %d in front", *in.BOS)
 	case r.Model.Family == "capture": // it may hold one: nobody knows
