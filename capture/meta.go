@@ -62,7 +62,7 @@ func (m *Meta) For(layer int) (scale float64, mask head.Mask, softcap float64) {
 const (
 	wantScale = `the factor on q·k, such as "0.125"`
 	wantMask  = `"causal", "none" or "window:N" with N at least 1`
-	hintTap   = "the PyTorch tap writes it; see docs/formats/capture.md"
+	hintTap   = "docs/formats/capture.md says what a capture holds"
 )
 
 // required are the keys that a capture cannot do without.

@@ -11,7 +11,7 @@ import (
 
 const (
 	attentionNullText = "i.i.d. Gaussian queries and keys of the same T, d, mask and logit standard deviation s."
-	attentionNullWhy  = "Ours; null after theory.md 1.5."
+	attentionNullWhy  = "Ours; null after docs/theory.md 1.5."
 )
 
 var attentionLogitStd = &Measure{
@@ -22,7 +22,7 @@ var attentionLogitStd = &Measure{
 		Range:   "[0, ∞); no value where no query sees two keys. Scores are those before softcap.",
 		Meaning: "Every null of attention.* is taken at this s. Above √(2 ln T), chance alone already gives nearly one-hot rows.",
 	},
-	Source:  "Ours (theory.md 1.5): unbiased for i.i.d. scores.",
+	Source:  "Ours (docs/theory.md 1.5): unbiased for i.i.d. scores.",
 	Compute: logitStdOf,
 	NoNull:  "it is what the other nulls are matched by",
 }
@@ -77,7 +77,7 @@ var attentionUniformDistance = &Measure{
 		Null:    attentionNullText,
 		Meaning: "Near 0: the head averages whatever it sees, and layers of such heads collapse ranks.",
 	},
-	Source:  "Ours: ‖A − C‖ of theory.md 2.2, C the uniform attention of the mask, made comparable between row lengths.",
+	Source:  "Ours: ‖A − C‖ of docs/theory.md 2.2, C the uniform attention of the mask, made comparable between row lengths.",
 	Compute: uniformDistanceOf,
 	Null:    attentionNull("attention.uniform_distance"),
 }
@@ -89,7 +89,7 @@ var attentionFrobenius = &Measure{
 		Formula: "‖A‖_F",
 		Range:   "(0, √T]: √T if every row is one-hot.",
 		Null:    attentionNullText,
-		Meaning: "High: concentrated rows. ‖A‖_F² bounds the sum of all squared singular values.",
+		Meaning: "High: concentrated rows. ‖A‖_F² is the sum of all squared singular values.",
 	},
 	Source:  "arXiv 2410.07799 (there for random A).",
 	Compute: frobeniusOf,

@@ -20,7 +20,7 @@ var attentionSigma1 = &Measure{
 		Null:    attentionNullText,
 		Meaning: "A sink of weight p gives about p·√T: the head can amplify one token's value by that much. Uniform causal attention has 1.7 at T = 256.",
 	},
-	Source:  "arXiv 2410.07799; causal values are ours (theory.md 2.2).",
+	Source:  "arXiv 2410.07799; causal values are ours (docs/theory.md 2.2).",
 	Compute: func(s *Subject) (Value, error) { return sigmaOf(s, 0) },
 	Null:    attentionNull("attention.sigma1"),
 }
@@ -76,7 +76,7 @@ var attentionStableRank = &Measure{
 		Null:    attentionNullText,
 		Meaning: "Near 1: A is close to rank one. Random attention does not go to 1 with T but to e^{s²} (no mask): it is the layers' product that collapses.",
 	},
-	Source:  "arXiv 2410.07799; the limit e^{s²} is theory.md 2.2.",
+	Source:  "arXiv 2410.07799; the limit e^{s²} is docs/theory.md 2.2.",
 	Compute: attentionStableRankOf,
 	Null:    attentionNull("attention.stable_rank"),
 }

@@ -47,7 +47,7 @@ var keyCondition = &Measure{
 		Null:    "i.i.d. Gaussian keys: about (1 + √(d/T))/(1 − √(d/T)).",
 		Meaning: "High: some key directions are hardly used, and even keys of equal norm no longer bound how local a channel is (T·IPR ≤ μ·r·κ²).",
 	},
-	Source:  "Ours: the delocalisation bound of arXiv 2605.02907 fails without it (theory.md 1.3).",
+	Source:  "Ours: the delocalisation bound of arXiv 2605.02907 fails without it (docs/theory.md 1.3).",
 	Compute: conditionOf,
 	Null:    factorNull("key.condition"),
 }
@@ -61,7 +61,7 @@ var keyLeverageMax = &Measure{
 		Null:    "i.i.d. Gaussian keys: r/T plus the excess of the largest of T.",
 		Meaning: "‖v_c‖∞² ≤ leverage for every channel. At 1, one key owns a direction that no other key has.",
 	},
-	Source:  "Ours (theory.md 1.3): sharper than incoherence, and needs no condition number.",
+	Source:  "Ours (docs/theory.md 1.3): sharper than incoherence, and needs no condition number.",
 	Compute: leverageOf,
 	Null:    factorNull("key.leverage_max"),
 }

@@ -17,7 +17,7 @@ var overlapMax = &Measure{
 		Null:    "The largest of independent |N(0, v)|: v = 1/T² for heads with separate keys, 1/(T·d) + 1/T² for heads that share keys.",
 		Meaning: "Near 1: redundant heads, which score alike. Heads that share a KV head overlap more by chance alone.",
 	},
-	Source:  "The order parameter r of arXiv 2603.03993, normalised and measured on real heads; null ours (theory.md 1.5).",
+	Source:  "The order parameter r of arXiv 2603.03993, normalised and measured on real heads; null ours (docs/theory.md 1.5).",
 	Compute: overlapOf,
 	Null:    overlapNull,
 }
@@ -96,7 +96,7 @@ func overlapOf(s *Subject) (Value, error) {
 //
 //	E max = ∫ 1 − Π_g F_g(x) dx,   E max² = ∫ 2x (1 − Π_g F_g(x)) dx,   F_g(x) = erf(x/(√2 σ_g))
 //
-// For independent Gaussian q, q', k (theory.md 1.5): cos(E_h, E_g) has mean 0 and
+// For independent Gaussian q, q', k (docs/theory.md 1.5): cos(E_h, E_g) has mean 0 and
 // variance 1/T² if keys are separate, (T + d + 1)/(T²·d) if they are shared.
 func overlapNull(s *Subject) (*Null, error) {
 	p := s.pair()

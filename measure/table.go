@@ -3,7 +3,7 @@ package measure
 import "github.com/eigenhead/eigenhead/head"
 
 // Null is what an i.i.d. Gaussian head of the same shape, mask and within-row
-// logit standard deviation would give (theory.md 1.5).
+// logit standard deviation would give (docs/theory.md 1.5).
 type Null struct {
 	Mean  float64 `json:"mean"`
 	SD    float64 `json:"sd"`              // spread over heads; 0 where the null has none

@@ -55,9 +55,16 @@ func sideText(name string, s Side) string {
 }
 
 func (s *screen) comparedMeasures(c *Comparison) {
-	windows := false
+	windows, equal := false, 0
 	for _, m := range c.Measures {
 		windows = windows || m.Windows > 0
+		if m.Max == 0 {
+			equal++
+		}
+	}
+	if equal == len(c.Measures) {
+		s.line(fmt.Sprintf("all %d measures are equal, in every place", equal))
+		return
 	}
 	head := fmt.Sprintf("%-26s%12s%8s%12s  %-8s", "measure", "median |Δ|", "effect", "largest", "where")
 	if windows {
@@ -65,6 +72,9 @@ func (s *screen) comparedMeasures(c *Comparison) {
 	}
 	s.line(s.paint(bold, head))
 	for _, m := range c.Measures {
+		if m.Max == 0 {
+			continue
+		}
 		effect := "–"
 		if m.Effect != nil {
 			effect = num(*m.Effect)
@@ -74,6 +84,9 @@ func (s *screen) comparedMeasures(c *Comparison) {
 			row += fmt.Sprintf("%12s", num(m.Windows))
 		}
 		s.line(row)
+	}
+	if equal > 0 {
+		s.labeled(dim, "", fmt.Sprintf("equal everywhere: %s", plural(equal, "measure", "measures")))
 	}
 	s.labeled(dim, "", "effect: the median change in units of how much the measure varies over the heads of A")
 }

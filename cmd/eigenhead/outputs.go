@@ -69,6 +69,9 @@ func (o *outputs) open(files *[]*atomicfile.File, sources []string, target, ext 
 		return nil
 	}
 	folder = folder || len(sources) > 1
+	if folder && filepath.Ext(target) == ext {
+		return &xerr.Usage{Flag: target, Found: fmt.Sprintf("one file for %d models", len(sources)), Want: "the name of a folder: each model gets a report of its own"}
+	}
 	if folder {
 		if err := os.MkdirAll(target, 0o755); err != nil {
 			return &xerr.Usage{Flag: target, Found: "cannot be made", Want: "a folder: several models give one report each"}
@@ -93,6 +96,11 @@ func (o *outputs) open(files *[]*atomicfile.File, sources []string, target, ext 
 // uniqueName is the source's base name without the format's ending.
 func uniqueName(source string, taken map[string]bool) string {
 	base := filepath.Base(filepath.Clean(source))
+	if full, err := filepath.Abs(source); err == nil {
+		if base = filepath.Base(full); strings.HasPrefix(base, "model.") { // says nothing: the folder does
+			base = filepath.Base(filepath.Dir(full))
+		}
+	}
 	for _, ext := range []string{".safetensors", ".gguf"} {
 		base = strings.TrimSuffix(base, ext)
 	}

@@ -23,8 +23,8 @@ type scanCmd struct {
 	Measures []string `placeholder:"NAME" help:"Measures to take, with patterns such as 'energy.*'. Default: all."`
 	Energy   string   `enum:"full,causal-mean,masked" default:"full" help:"Convention of the energy field: full, causal-mean or masked."`
 
-	JSON    string `name:"json" placeholder:"FILE" help:"Write the whole report as JSON (- for standard output)."`
-	HTML    string `name:"html" placeholder:"FILE" help:"Write the report as one self-contained page."`
+	JSON    string `name:"json" placeholder:"FILE" help:"Write the whole report as JSON (- for standard output; a folder for several models)."`
+	HTML    string `name:"html" placeholder:"FILE" help:"Write the report as one self-contained page (a folder for several models)."`
 	CSV     string `name:"csv" placeholder:"FILE" help:"Write one row per head of all models (- for standard output)."`
 	Capture string `placeholder:"FILE" help:"Also write q, k, v and the residual stream to a capture file."`
 
