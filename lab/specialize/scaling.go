@@ -50,7 +50,7 @@ func MeasureScaling(ctx context.Context, s *Settings, samples *Samples, dimensio
 		run.Points, run.Fresh = 400, nil
 		t, err := SGD(ctx, &run, samples.few(), run.InitialState())
 		if err != nil {
-			return fmt.Errorf("D = %d: %w", run.Dimension, err)
+			return fmt.Errorf("dimension %d: %w", run.Dimension, err)
 		}
 		out.Runs[i] = phaseSamples(&run, t, at)
 		done[i] = true
@@ -207,7 +207,7 @@ func MeasureDistances(ctx context.Context, s *Settings, samples *Samples, dimens
 		run.Dimension, run.Start, run.Progress, run.Fresh = dimensions[i/starts], uint64(k), nil, samples
 		t, err := SGD(ctx, &run, samples, drawn[k])
 		if err != nil {
-			return fmt.Errorf("D = %d: %w", run.Dimension, err)
+			return fmt.Errorf("dimension %d: %w", run.Dimension, err)
 		}
 		jobs[i].m, jobs[i].loss, jobs[i].n = apartFrom(t, flows[k], s.Model)
 		return nil
