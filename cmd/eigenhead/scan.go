@@ -92,6 +92,12 @@ func (c *scanCmd) Run(e *env) error {
 				return err
 			}
 		}
+		if len(reports) > 1 {
+			fmt.Fprintln(e.stdout)
+			if err := report.WriteStudy(e.stdout, reports, report.TextOptions{Width: e.term.width, Color: e.term.color}); err != nil {
+				return err
+			}
+		}
 	}
 	return c.verdict(reports)
 }
