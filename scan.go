@@ -90,6 +90,7 @@ func (s *scan) run(ctx context.Context) (*report.Report, error) {
 		}
 	}
 	table := measure.Average(tables)
+	table.Compact()
 	if s.writer != nil {
 		if err := s.writer.Close(); err != nil {
 			return nil, err

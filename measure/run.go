@@ -289,9 +289,20 @@ func (r *layerRun) locate() []NonFinite {
 		}
 	}
 	for i, p := range l.Pairs {
-		r.bad[i] = cmp.Or(look(p.ID.String(), "q", p.Q), r.keys[p.KVHead].bad)
+		r.bad[i] = cmp.Or(look(p.ID.String(), "q", p.Q), lookSink(p, &out), r.keys[p.KVHead].bad)
 	}
 	return out
+}
+
+// lookSink locates a learned sink that no softmax can hold. −∞ is no sink at all,
+// and sound.
+func lookSink(p head.Pair, out *[]NonFinite) *Omit {
+	if p.Sink == nil || !(math.IsNaN(*p.Sink) || math.IsInf(*p.Sink, 1)) {
+		return nil
+	}
+	n := NonFinite{Where: p.ID.String(), Tensor: "sink", Column: p.ID.Head, Value: fmt.Sprint(*p.Sink)}
+	*out = append(*out, n)
+	return &Omit{Reason: fmt.Sprintf("the learned sink of %s is %s", n.Where, n.Value)}
 }
 
 // Compact merges omissions that every layer of the table shares, with one reason,
