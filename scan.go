@@ -6,9 +6,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strconv"
 	"strings"
-	"sync"
 
 	"github.com/eigenhead/eigenhead/attention"
 	"github.com/eigenhead/eigenhead/capture"
@@ -225,95 +223,4 @@ func perplexity(nll []float64) (mean, ppl *float64) {
 		return nil, nil // the finding non-finite says where
 	}
 	return &m, &p
-}
-
-// chooseLayers reads "0-3,7" against the layers that there are.
-func chooseLayers(spec string, have []int) ([]int, error) {
-	if spec == "" {
-		return have, nil
-	}
-	bad := func(found string) error {
-		return &xerr.Usage{Flag: "--layers " + spec, Found: found, Want: span(have), Hint: "leave out --layers to scan all"}
-	}
-	var want []int
-	for part := range strings.SplitSeq(spec, ",") {
-		from, to, isRange := strings.Cut(strings.TrimSpace(part), "-")
-		lo, err := strconv.Atoi(from)
-		hi := lo
-		if isRange && err == nil {
-			hi, err = strconv.Atoi(to)
-		}
-		if err != nil || lo > hi {
-			return nil, bad(fmt.Sprintf("%q is not a layer or a range such as 0-3", part))
-		}
-		for l := lo; l <= hi; l++ {
-			if !slices.Contains(have, l) {
-				return nil, bad(fmt.Sprintf("layer %d not found", missing(lo, hi, have)))
-			}
-			want = append(want, l)
-		}
-	}
-	slices.Sort(want)
-	return slices.Compact(want), nil
-}
-
-// missing returns the largest number asked for where it is beyond what there
-// is, as a range's end is what a user got wrong, else the first one missing.
-func missing(lo, hi int, have []int) int {
-	if !slices.Contains(have, hi) {
-		return hi
-	}
-	for l := lo; l <= hi; l++ {
-		if !slices.Contains(have, l) {
-			return l
-		}
-	}
-	return hi
-}
-
-func span(have []int) string {
-	if len(have) == 0 {
-		return "no layers"
-	}
-	first, last := have[0], have[len(have)-1]
-	if last-first+1 == len(have) {
-		return fmt.Sprintf("%d-%d", first, last)
-	}
-	return strings.Trim(strings.Join(strings.Fields(fmt.Sprint(have)), ","), "[]")
-}
-
-// steps adds up the work of both stages: a head measured is one step, and a whole
-// forward pass is as many steps as there are heads to measure in it.
-type steps struct {
-	report           func(done, total int64)
-	mu               sync.Mutex
-	forwarded, heads int64
-	perPass, passes  int64
-	pass             int64 // the one that runs, from 0
-}
-
-func newSteps(report func(done, total int64), heads, passes int) *steps {
-	return &steps{report: report, perPass: int64(heads), passes: int64(passes)}
-}
-
-// forward takes the progress of the forward pass, in any unit.
-func (s *steps) forward(done, total int) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.forwarded = s.pass*s.perPass + s.perPass*int64(done)/int64(max(total, 1))
-	s.tell()
-}
-
-// head counts one head measured.
-func (s *steps) head() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.heads++
-	s.tell()
-}
-
-func (s *steps) tell() {
-	if s.report != nil {
-		s.report(s.forwarded+s.heads, 2*s.perPass*s.passes)
-	}
 }
