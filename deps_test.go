@@ -21,7 +21,7 @@ const modulePath = "github.com/eigenhead/eigenhead"
 // ROOT is the package eigenhead itself. Relaxing a rule is a commit of its own.
 const importRules = `
 	# leaves: no idea of heads, and open to everyone
-	NONE < internal/par, internal/xerr, internal/mmap;
+	NONE < internal/par, internal/xerr, internal/mmap, internal/spelling;
 	internal/xerr < internal/atomicfile;
 
 	NONE < internal/kernel;
@@ -47,7 +47,7 @@ const importRules = `
 `
 
 // leaves may be imported by every package.
-var leaves = []string{"internal/par", "internal/xerr", "internal/mmap", "internal/atomicfile"}
+var leaves = []string{"internal/par", "internal/xerr", "internal/mmap", "internal/atomicfile", "internal/spelling"}
 
 // refused are imports that no rule may ever allow, each with its reason.
 var refused = []struct{ from, to, why string }{

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+
+	"github.com/eigenhead/eigenhead/internal/spelling"
 )
 
 // num writes a number for people: three significant digits, no exponent between
@@ -24,32 +26,9 @@ func at(row, col int) string { return fmt.Sprintf("line %d, column %d", row, col
 
 // nearest returns the name of least edit distance to s.
 func nearest(s string, list []key) string {
-	best, least := "", 1<<30
-	for _, k := range list {
-		if d := distance(s, k.name); d < least {
-			best, least = k.name, d
-		}
+	names := make([]string, len(list))
+	for i, k := range list {
+		names[i] = k.name
 	}
-	return best
-}
-
-// distance is Levenshtein's, in bytes.
-func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			change := diagonal
-			if a[i] != b[j] {
-				change++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(change, row[j]+1, diagonal+1)
-		}
-	}
-	return row[len(b)]
+	return spelling.Of(s, names)
 }

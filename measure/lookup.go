@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"path"
 	"strings"
+
+	"github.com/eigenhead/eigenhead/internal/spelling"
 )
 
 // UnknownError says that no measure has this name, or that no name fits this pattern.
@@ -61,31 +63,10 @@ func nearest(s string) string {
 	best, fewest := "", -1
 	for _, m := range All {
 		_, short, _ := strings.Cut(m.Name, ".")
-		d := min(edits(s, m.Name), 1+edits(s, short))
+		d := min(spelling.Edits(s, m.Name), 1+spelling.Edits(s, short))
 		if fewest < 0 || d < fewest {
 			best, fewest = m.Name, d
 		}
 	}
 	return best
-}
-
-// edits is the Levenshtein distance in bytes.
-func edits(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			change := diagonal
-			if a[i] != b[j] {
-				change++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(change, row[j]+1, row[j+1]+1)
-		}
-	}
-	return row[len(b)]
 }
