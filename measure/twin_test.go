@@ -258,6 +258,18 @@ func (w *twin) energy(p head.Pair, out map[string]float64) {
 		}
 		return
 	}
+	// What lies beyond the rank that algebra allows (docs/theory.md 1.2) is the dense
+	// decomposition's own rounding, which at tiny T exceeds the threshold.
+	allowed := min(p.Dim(), p.T()-1)
+	if w.conv == attention.CausalMean {
+		allowed = min(p.Dim()+1, p.T())
+	}
+	for c := min(allowed, len(s)); c < len(s); c++ {
+		if !(s[c] <= 64*cut) {
+			panic("measure: the dense twin has rank beyond what algebra allows")
+		}
+		s[c] = 0
+	}
 	rank := 0
 	for _, x := range s {
 		if x > cut {
