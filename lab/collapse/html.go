@@ -99,7 +99,7 @@ func (r *Result) view() (*pageView, error) {
 	v.Headline = fmt.Sprintf("%d cells; %d of %d statements of theory agree with what was simulated", len(r.Cells), agree, judged)
 	if r.Source != nil {
 		v.Title = r.Source.Model + ": what training changed"
-		v.Headline = fmt.Sprintf("%d layers, %d heads, d = %d, %d tokens, beside the same architecture with Gaussian weights: %s", r.Source.Layers, r.Source.Heads, r.Source.Width, r.Source.Tokens, r.Source.Twin)
+		v.Headline = r.Source.shape() + ", beside the same architecture with Gaussian weights, simulated once: " + r.Source.Twin
 	}
 	pictures := r.Pictures()
 	for _, s := range r.sections() {
@@ -196,7 +196,11 @@ func (r *Result) cellsView(experiment string) tableView {
 		if c.Depth > 0 {
 			depth = fmt.Sprint(c.Depth)
 		}
-		row := []string{c.Configuration, short(c.Gamma), fmt.Sprint(c.T), fmt.Sprint(c.Layer), depth, fmt.Sprint(c.Seeds)}
+		layer := fmt.Sprint(c.Layer)
+		if r.Source != nil {
+			layer = layerName(c.Layer)
+		}
+		row := []string{c.Configuration, short(c.Gamma), fmt.Sprint(c.T), layer, depth, fmt.Sprint(c.Seeds)}
 		for _, o := range observables {
 			value := "–"
 			if s, ok := c.Stats[o]; ok {

@@ -229,22 +229,38 @@ func (r *Result) modelLines() {
 			}
 		}
 		if n > 0 {
-			r.Lines = append(r.Lines, Line{Experiment: "model", Claim: fmt.Sprintf("%s, layer %d", o.title, at), Theory: short(twin) + " with Gaussian heads", Measured: short(measured)})
+			r.Lines = append(r.Lines, Line{Experiment: "model", Claim: fmt.Sprintf("%s, %s", o.title, layerName(at)), Versus: twinName, Theory: short(twin), Measured: short(measured)})
 		}
 	}
+}
+
+// layerName is how other commands call a layer of a model: from L0. Cells count from 1.
+func layerName(cell int) string { return fmt.Sprintf("L%d", cell-1) }
+
+// shape says how large the model is.
+func (s *Source) shape() string {
+	return fmt.Sprintf("%s, %s, d = %d, %d tokens", count(s.Layers, "layer"), count(s.Heads, "head"), s.Width, s.Tokens)
+}
+
+func count(n int, what string) string {
+	if n != 1 {
+		what += "s"
+	}
+	return fmt.Sprintf("%d %s", n, what)
 }
 
 // measured prints both networks layer by layer.
 func (t *text) measured() {
 	s := t.r.Source
-	t.wrapped("", fmt.Sprintf("%s: %d layers, %d heads, d = %d, %d tokens; beside it the same architecture with Gaussian weights, %s", s.Model, s.Layers, s.Heads, s.Width, s.Tokens, s.Twin))
+	t.wrapped("", s.Model+": "+s.shape()+"; init: the same architecture with Gaussian weights, simulated once, "+s.Twin)
+	t.wrapped("", "Legend: A attention matrix, sr(M) = sum of s_k^2 / s1^2 its stable rank (1: rank one), S = X X^T of the tokens X that enter the layer, s1, s2 largest singular values of A.")
 	t.line("")
 	rows := [][]string{{"layer"}}
 	for _, o := range modelObservables {
 		rows[0] = append(rows[0], o.head, "init")
 	}
 	for l := 1; l <= s.Layers; l++ {
-		row := []string{fmt.Sprint(l)}
+		row := []string{layerName(l)}
 		for _, o := range modelObservables {
 			for _, name := range []string{measuredName, twinName} {
 				value := "-"
@@ -269,7 +285,7 @@ func (r *Result) measuredPictures(add adder) {
 		for _, name := range []string{measuredName, twinName} {
 			c := plot.Curve{Name: name}
 			for _, cell := range r.find("model", name, o.name) {
-				c.X, c.Y = append(c.X, float64(cell.Layer)), append(c.Y, cell.Stats[o.name].Mean)
+				c.X, c.Y = append(c.X, float64(cell.Layer-1)), append(c.Y, cell.Stats[o.name].Mean)
 			}
 			if len(c.X) > 0 {
 				p.Series = append(p.Series, c)

@@ -30,6 +30,7 @@ type Cell struct {
 type Line struct {
 	Experiment string `json:"experiment"`
 	Claim      string `json:"claim"`
+	Versus     string `json:"versus,omitempty"` // what Theory holds, where it is no theory
 	Theory     string `json:"theory"`
 	Measured   string `json:"measured"`
 	Agrees     *bool  `json:"agrees,omitempty"` // nil: shown, not judged

@@ -24,6 +24,10 @@ func WriteText(w io.Writer, r *Result, o TextOptions) error {
 		t.wrapped("", "Partial: interrupted. Cells of finished simulations only.")
 		t.line("")
 	}
+	if r.Source == nil {
+		t.wrapped("", legend)
+		t.line("")
+	}
 	switch {
 	case r.Source != nil:
 		t.measured()
@@ -131,8 +135,19 @@ func statementText(l Line) string {
 	if l.Agrees != nil {
 		mark = map[bool]string{true: "agrees", false: "DIFFERS"}[*l.Agrees]
 	}
-	return fmt.Sprintf("[%s] %s: theory %s; measured %s", mark, l.Claim, l.Theory, l.Measured)
+	return fmt.Sprintf("[%s] %s: %s; measured %s", mark, l.Claim, l.reference(), l.Measured)
 }
+
+// reference is what the measured value is held against.
+func (l Line) reference() string {
+	if l.Versus != "" {
+		return l.Versus + ": " + l.Theory
+	}
+	return "theory " + l.Theory
+}
+
+// legend explains the symbols of the tables.
+const legend = "Legend: A attention matrix of random positive weights, A(X) of queries and keys, A(G) of Gaussian logits; _perp: minus 1/T in every entry; S_l = X_l X_l^T of the tokens after layer l; sr(M) = sum of s_k^2 / s1^2, the stable rank (1 alone: excess below 1e-300); lg: decimal logarithm."
 
 // stat formats the mean of an observable, or a dash.
 func stat(c *Cell, name, format string) string {
@@ -153,6 +168,9 @@ func rankOf(c *Cell) string {
 		return "-"
 	case s.Mean < 1.001:
 		if e, ok := c.Stats["log10_excess"]; ok && e.Seeds > 0 {
+			if e.Mean < -300 { // the legend says what a bare 1 means
+				return "1"
+			}
 			return fmt.Sprintf("1+1e%.0f", e.Mean)
 		}
 		return "1"
