@@ -28,18 +28,27 @@ const splitBelow = -20
 // singularValues returns all of them. The rows of [√T·cᵀ; R] have the Gram matrix
 // XᵀX, as 1ᵀR = 0; it is decomposed itself, never its square.
 func singularValues(x tokens) (singular, error) {
+	p := stack(x)
+	s, err := linalg.SingularValues(p.Rest)
+	if err != nil {
+		return singular{}, err
+	}
+	if p.First > 0 {
+		return singular{p.First, p.FirstExp, s, p.RestExp, singularNoise * linalg.Frobenius(x.R.M)}, nil
+	}
+	return singular{s[0], p.RestExp, s[1:], p.RestExp, singularNoise * s[0]}, nil
+}
+
+// stack returns a matrix with the singular values of x, or all but the first beside
+// that one.
+func stack(x tokens) parted {
 	n := x.R.M.Rows
 	if x.C.zero() {
-		s, err := linalg.SingularValues(x.R.M)
-		if err != nil {
-			return singular{}, err
-		}
-		return singular{s[0], x.R.E, s[1:], x.R.E, singularNoise * s[0]}, nil
+		return parted{Rest: x.R.M, FirstExp: x.R.E, RestExp: x.R.E}
 	}
 	root := math.Sqrt(float64(n))
 	if x.R.log2Norm()-x.C.log2Norm()-math.Log2(root) < splitBelow {
-		s, err := linalg.SingularValues(acrossFrom(x.R.M, x.C.M.Data))
-		return singular{root * linalg.Frobenius(x.C.M), x.C.E, s, x.R.E, singularNoise * linalg.Frobenius(x.R.M)}, err
+		return parted{root * linalg.Frobenius(x.C.M), x.C.E, acrossFrom(x.R.M, x.C.M.Data), x.R.E}
 	}
 	e := x.top()
 	stacked := linalg.New(n+1, x.R.M.Cols)
@@ -47,11 +56,7 @@ func singularValues(x tokens) (singular, error) {
 	for i := range n {
 		linalg.Axpy(math.Ldexp(1, x.R.E-e), x.R.M.Row(i), stacked.Row(i+1))
 	}
-	s, err := linalg.SingularValues(stacked)
-	if err != nil {
-		return singular{}, err
-	}
-	return singular{s[0], e, s[1:], e, singularNoise * s[0]}, nil
+	return parted{Rest: stacked, FirstExp: e, RestExp: e}
 }
 
 // acrossFrom returns m·H without its first column, H the Householder reflection that
@@ -87,6 +92,13 @@ func (s singular) stableRank(p float64) float64 { return 1 + math.Pow(10, s.log1
 
 // observe measures the tokens after one layer.
 func observe(x tokens, light bool) (Values, error) {
+	if light {
+		log, err := log10Excess4(x)
+		v := Values{}
+		v.set("stable_rank", 1+math.Pow(10, log))
+		v.set("log10_excess", log)
+		return v, err
+	}
 	s, err := singularValues(x)
 	if err != nil {
 		return nil, err
@@ -94,9 +106,6 @@ func observe(x tokens, light bool) (Values, error) {
 	v := Values{}
 	v.set("stable_rank", s.stableRank(4))
 	v.set("log10_excess", s.log10Excess(4))
-	if light {
-		return v, nil
-	}
 	v.set("stable_rank_x", s.stableRank(2))
 	v.set("token_cosine", tokenCosine(x))
 	v.set("log10_residual", log10Residual(x))
