@@ -163,7 +163,7 @@ func rowNorm(x tokens, width int) tokens {
 	if g0 > 0 {
 		linalg.Axpy(1/g0, c, common.Data)
 	}
-	scale, bend := linalg.New(x.R.M.Rows, len(c)), linalg.New(x.R.M.Rows, len(c))
+	scale := linalg.New(x.R.M.Rows, len(c))
 	for i := range scale.Rows {
 		r := x.R.M.Row(i)
 		delta := (2*fc*linalg.Dot(c, r) + fr*linalg.Dot(r, r)) / d // times fr: δ_i
@@ -173,12 +173,11 @@ func rowNorm(x tokens, width int) tokens {
 		}
 		linalg.Axpy(1/g, r, scale.Row(i))
 		if g0 > 0 {
-			linalg.Axpy(-fc*delta/(g0*(g+g0)*g), c, bend.Row(i))
+			linalg.Axpy(-fc*delta/(g0*(g+g0)*g), c, scale.Row(i))
 		}
 	}
-	// common carries 2^(C.E − e), scale and bend 2^(R.E − e).
-	rest := normalized(scale, x.R.E-e).plus(normalized(bend, x.R.E-e))
-	return tokens{C: normalized(common, x.C.E-e), R: rest}.centered()
+	// common carries 2^(C.E − e), the rest 2^(R.E − e).
+	return tokens{C: normalized(common, x.C.E-e), R: normalized(scale, x.R.E-e)}.centered()
 }
 
 func subtractMeans(m linalg.Matrix) {

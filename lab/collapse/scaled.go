@@ -28,11 +28,10 @@ func normalized(m linalg.Matrix, e int) scaled {
 func maxExponent(m linalg.Matrix) int {
 	top := 0.0
 	for i := range m.Rows {
-		for _, v := range m.Row(i) {
-			if a := math.Abs(v); a > top {
-				top = a
-			}
-		}
+		top = max(top, largestOf(m.Row(i)))
+	}
+	if math.IsNaN(top) {
+		top = 0
 	}
 	if top == 0 || math.IsInf(top, 0) {
 		return 0
@@ -41,19 +40,44 @@ func maxExponent(m linalg.Matrix) int {
 	return k
 }
 
+// largestOf returns max|x|, NaN if there is one: without the sign, floats are in the
+// order of their bits. Four chains at once, as one waits for each comparison.
+func largestOf(x []float64) float64 {
+	var a, b, c, d uint64
+	for ; len(x) >= 4; x = x[4:] {
+		a, b = max(a, math.Float64bits(x[0])<<1), max(b, math.Float64bits(x[1])<<1)
+		c, d = max(c, math.Float64bits(x[2])<<1), max(d, math.Float64bits(x[3])<<1)
+	}
+	for _, v := range x {
+		a = max(a, math.Float64bits(v)<<1)
+	}
+	return math.Float64frombits(max(a, b, c, d) >> 1)
+}
+
 // scaleBy multiplies by 2^k in place.
 func scaleBy(m linalg.Matrix, k int) {
 	k = max(min(k, 5000), -5000) // beyond either all is zero or infinite
 	for k != 0 {
 		step := max(min(k, 1000), -1000)
 		f := math.Ldexp(1, step)
-		eachRow(m.Rows, m.Cols, func(i int) {
-			row := m.Row(i)
-			for j := range row {
-				row[j] *= f
-			}
-		})
+		if m.Rows*m.Cols < parallelFrom && m.Stride == m.Cols {
+			multiply(f, m.Data[:m.Rows*m.Cols])
+		} else {
+			eachRow(m.Rows, m.Cols, func(i int) { multiply(f, m.Row(i)) })
+		}
 		k -= step
+	}
+}
+
+func multiply(f float64, x []float64) {
+	for ; len(x) >= 4; x = x[4:] {
+		x[0] *= f
+		x[1] *= f
+		x[2] *= f
+		x[3] *= f
+	}
+	for j := range x {
+		x[j] *= f
 	}
 }
 
@@ -121,20 +145,20 @@ func newTokens(x linalg.Matrix, e int) tokens {
 	return tokens{C: zero, R: scaled{x, e}}.centered()
 }
 
-// centered moves the mean row of R into C: twice, as what the first pass leaves may
-// be little beside what it took.
+// centered moves the mean row of R, in place, into C: twice, as what the first pass
+// leaves may be little beside what it took.
 func (t tokens) centered() tokens {
-	r := scaled{t.R.M.Clone(), t.R.E}
-	c := t.C
+	r, c := t.R, t.C
+	mean := linalg.New(1, r.M.Cols)
 	for range 2 {
-		mean := linalg.New(1, r.M.Cols)
+		clear(mean.Data)
 		for i := range r.M.Rows {
 			linalg.Axpy(1/float64(r.M.Rows), r.M.Row(i), mean.Data)
 		}
 		for i := range r.M.Rows {
 			linalg.Axpy(-1, mean.Data, r.M.Row(i))
 		}
-		c = c.plus(normalized(mean, r.E))
+		c = c.plus(normalized(mean.Clone(), r.E))
 		r = normalized(r.M, r.E)
 	}
 	return tokens{C: c, R: r}

@@ -137,15 +137,12 @@ func (t tokens) compressed() tokens {
 	}
 	// The rows of R sum to zero: one of them follows from the others, and without it the
 	// decomposition has full rank.
-	tall := linalg.New(w-1, n) // columns: all rows of R but the last, then c
-	for j := 1; j < w; j++ {
-		row := tall.Row(j - 1)
-		for i := range n - 1 {
-			row[i] = t.R.M.Data[i*t.R.M.Stride+j]
-		}
-		row[n-1] = t.C.M.Data[j]
+	rows := linalg.New(n, w-1) // all rows of R but the last, then c
+	for i := range n - 1 {
+		copy(rows.Row(i), t.R.M.Row(i)[1:])
 	}
-	l := linalg.R(tall).T() // [n, n]
+	copy(rows.Row(n-1), t.C.M.Data[1:])
+	l := linalg.R(rows.T()).T() // [n, n]
 	rest := linalg.New(n, n+1)
 	for i := range n - 1 {
 		row := rest.Row(i)
