@@ -88,7 +88,11 @@ func (c *labCollapseCmd) Run(e *env) error {
 		return err
 	}
 	defer out.abort()
-	defer debug.SetGCPercent(debug.SetGCPercent(400)) // little lives long here, and much is thrown away
+	percent := 400 // little lives long here, and much is thrown away
+	if c.Paper && len(c.T) == 0 {
+		percent = 1600 // small matrices only: a few MiB are in use at a time
+	}
+	defer debug.SetGCPercent(debug.SetGCPercent(percent))
 	update, clear := e.progress("simulating")
 	opts.Progress = update
 	var r *collapse.Result

@@ -77,10 +77,25 @@ func (s *stream) normals(rows, cols int, sd float64) linalg.Matrix {
 	})
 }
 
+// wideLog is the standard deviation of ln w above which e^x − 1 rounds to 1e-14 of it
+// and a row at a time is faster than Expm1.
+const wideLog = 0.1
+
 // excesses returns independent w − 1 for weights w of mean 1, without the rounding
 // of the subtraction where σ is small.
 func (s *stream) excesses(rows, cols int, law Law, sigma float64) linalg.Matrix {
 	logStd := math.Sqrt(math.Log1p(sigma * sigma))
+	if law == LogNormal && logStd > wideLog {
+		return s.fill(rows, cols, func(row []float64, g *rand.Rand) {
+			for j := range row {
+				row[j] = logStd * g.NormFloat64()
+			}
+			linalg.Exp(row, row, logStd*logStd/2)
+			for j := range row {
+				row[j]--
+			}
+		})
+	}
 	return s.fill(rows, cols, func(row []float64, g *rand.Rand) {
 		for j := range row {
 			switch law {
