@@ -13,12 +13,7 @@ type singular struct {
 	FirstExp int
 	Rest     []float64 // descending
 	RestExp  int
-	Noise    float64 // ·2^RestExp: what rounding makes of a zero
 }
-
-// singularNoise is 16ε: what the decomposition of a matrix of some hundred rows leaves
-// of a zero.
-const singularNoise = 0x1p-48
 
 // splitBelow is log₂ of ‖R‖/‖1cᵀ‖ below which σ₁ is √T·‖c‖ and the others are those
 // of R across c, each to a relative O(2^2·splitBelow). Above it one SVD of both
@@ -34,9 +29,9 @@ func singularValues(x tokens) (singular, error) {
 		return singular{}, err
 	}
 	if p.First > 0 {
-		return singular{p.First, p.FirstExp, s, p.RestExp, singularNoise * linalg.Frobenius(x.R.M)}, nil
+		return singular{p.First, p.FirstExp, s, p.RestExp}, nil
 	}
-	return singular{s[0], p.RestExp, s[1:], p.RestExp, singularNoise * s[0]}, nil
+	return singular{s[0], p.RestExp, s[1:], p.RestExp}, nil
 }
 
 // stack returns a matrix with the singular values of x, or all but the first beside
