@@ -114,7 +114,7 @@ type Midpoint struct {
 	Table     float64 // the table's mean
 	Simulated float64
 	SD        float64 // the table's spread
-	Sampling  float64 // two standard errors of Simulated
+	Sampling  float64 // three standard errors of Simulated: a check makes thousands of comparisons
 }
 
 // Excess returns |Table − Simulated| beyond sampling error, in units of what is
@@ -194,7 +194,7 @@ func compare(table, sim *cell, j int, at Midpoint, visit func(Midpoint)) {
 		}
 		p := at
 		p.Measure, p.Table, p.Simulated, p.SD = name, got.Mean, want.Mean, got.SD
-		p.Sampling = 2 * want.SD / math.Sqrt(float64(sim.Draws))
+		p.Sampling = 3 * want.SD / math.Sqrt(float64(sim.Draws))
 		visit(p)
 	}
 }
