@@ -39,9 +39,18 @@ const importRules = `
 
 	head, attention, randmat, internal/page < lab/collapse, lab/specialize;
 
+	capture, finding < internal/monitor;
+	internal/monitor < internal/monitor/analyze, internal/monitor/alert, internal/monitor/deliver, internal/monitor/store;
+	internal/monitor/store < internal/monitor/export;
+	internal/monitor/analyze, internal/monitor/alert, internal/monitor/deliver, internal/monitor/store < internal/monitor/pipeline;
+	internal/monitor/pipeline < internal/monitor/telemetry, internal/monitor/ingest;
+	internal/monitor/pipeline, internal/page < internal/monitor/dashboard;
+	NONE < internal/monitor/auth < internal/monitor/ingest, internal/monitor/dashboard;
+
 	NONE < internal/demo, internal/locate;
 	report, capture, tokenizer, forward, internal/demo, internal/locate < ROOT;
 	internal/atomicfile < internal/browsertest;
+	internal/monitor/ingest, internal/monitor/dashboard, internal/monitor/telemetry, internal/monitor/export < cmd/eigenhead;
 	ROOT, lab/collapse, lab/specialize < cmd/eigenhead, bench/ours, bench/heads, bench/tokenizer;
 	measure < tools/nulltable;
 `
@@ -69,6 +78,11 @@ var refused = []struct{ from, to, why string }{
 	{"lab/specialize", "checkpoint", "an oracle shares no code with what it tests"},
 	{"lab/specialize", "arch", "an oracle shares no code with what it tests"},
 	{"lab/specialize", "forward", "an oracle shares no code with what it tests"},
+	{"internal/monitor", "checkpoint", "the monitor sees captures; cmd makes them of checkpoints"},
+	{"internal/monitor/pipeline", "checkpoint", "the monitor sees captures; cmd makes them of checkpoints"},
+	{"internal/monitor/analyze", "arch", "the monitor sees captures; cmd makes them of checkpoints"},
+	{"internal/monitor/ingest", "forward", "the monitor sees captures; cmd makes them of checkpoints"},
+	{"internal/monitor/dashboard", "ROOT", "the monitor sees captures; cmd makes them of checkpoints"},
 	{"report", "arch", "a report shows a result, whatever made it"},
 	{"report", "forward", "a report shows a result, whatever made it"},
 	{"report", "checkpoint", "a report shows a result, whatever made it"},
