@@ -30,6 +30,7 @@ type set struct {
 	exp64  func(dst, x []float64, shift float64)
 	row    row
 	few    few
+	lanes  lanes
 }
 
 // Select returns the name of the set in use: the one that EIGENHEAD_KERNEL

@@ -1509,6 +1509,167 @@ one_test:
 	VZEROUPPER
 	RET
 
+// func scaleadd64AVX2(n0 int, p *float64, n *float64, w *float64)
+// Requires: AVX
+TEXT ·scaleadd64AVX2(SB), NOSPLIT, $0-32
+	MOVQ n0+0(FP), AX
+	MOVQ p+8(FP), CX
+	MOVQ n+16(FP), DX
+	MOVQ w+24(FP), BX
+	JMP  many_test
+
+many:
+	VMOVUPD (CX), Y0
+	VMULPD  (DX), Y0, Y0
+	VMOVUPD Y0, (CX)
+	VADDPD  (BX), Y0, Y0
+	VMOVUPD Y0, (BX)
+	VMOVUPD 32(CX), Y0
+	VMULPD  32(DX), Y0, Y0
+	VMOVUPD Y0, 32(CX)
+	VADDPD  32(BX), Y0, Y0
+	VMOVUPD Y0, 32(BX)
+	VMOVUPD 64(CX), Y0
+	VMULPD  64(DX), Y0, Y0
+	VMOVUPD Y0, 64(CX)
+	VADDPD  64(BX), Y0, Y0
+	VMOVUPD Y0, 64(BX)
+	VMOVUPD 96(CX), Y0
+	VMULPD  96(DX), Y0, Y0
+	VMOVUPD Y0, 96(CX)
+	VADDPD  96(BX), Y0, Y0
+	VMOVUPD Y0, 96(BX)
+	ADDQ    $+128, CX
+	ADDQ    $+128, DX
+	ADDQ    $+128, BX
+	SUBQ    $+16, AX
+
+many_test:
+	CMPQ AX, $+16
+	JGE  many
+	JMP  one_test
+
+one:
+	VMOVUPD (CX), Y0
+	VMULPD  (DX), Y0, Y0
+	VMOVUPD Y0, (CX)
+	VADDPD  (BX), Y0, Y0
+	VMOVUPD Y0, (BX)
+	ADDQ    $+32, CX
+	ADDQ    $+32, DX
+	ADDQ    $+32, BX
+	SUBQ    $+4, AX
+
+one_test:
+	CMPQ AX, $+4
+	JGE  one
+	VZEROUPPER
+	RET
+
+// func muladd64AVX2(n0 int, s *float64, p *float64, u *float64)
+// Requires: AVX, FMA3
+TEXT ·muladd64AVX2(SB), NOSPLIT, $0-32
+	MOVQ n0+0(FP), AX
+	MOVQ s+8(FP), CX
+	MOVQ p+16(FP), DX
+	MOVQ u+24(FP), BX
+	JMP  many_test
+
+many:
+	VMOVUPD     (CX), Y0
+	VMOVUPD     (DX), Y1
+	VFMADD231PD (BX), Y1, Y0
+	VMOVUPD     Y0, (CX)
+	VMOVUPD     32(CX), Y0
+	VMOVUPD     32(DX), Y1
+	VFMADD231PD 32(BX), Y1, Y0
+	VMOVUPD     Y0, 32(CX)
+	VMOVUPD     64(CX), Y0
+	VMOVUPD     64(DX), Y1
+	VFMADD231PD 64(BX), Y1, Y0
+	VMOVUPD     Y0, 64(CX)
+	VMOVUPD     96(CX), Y0
+	VMOVUPD     96(DX), Y1
+	VFMADD231PD 96(BX), Y1, Y0
+	VMOVUPD     Y0, 96(CX)
+	ADDQ        $+128, CX
+	ADDQ        $+128, DX
+	ADDQ        $+128, BX
+	SUBQ        $+16, AX
+
+many_test:
+	CMPQ AX, $+16
+	JGE  many
+	JMP  one_test
+
+one:
+	VMOVUPD     (CX), Y0
+	VMOVUPD     (DX), Y1
+	VFMADD231PD (BX), Y1, Y0
+	VMOVUPD     Y0, (CX)
+	ADDQ        $+32, CX
+	ADDQ        $+32, DX
+	ADDQ        $+32, BX
+	SUBQ        $+4, AX
+
+one_test:
+	CMPQ AX, $+4
+	JGE  one
+	VZEROUPPER
+	RET
+
+// func muldiff64AVX2(n0 int, p *float64, u *float64, s *float64)
+// Requires: AVX
+TEXT ·muldiff64AVX2(SB), NOSPLIT, $0-32
+	MOVQ n0+0(FP), AX
+	MOVQ p+8(FP), CX
+	MOVQ u+16(FP), DX
+	MOVQ s+24(FP), BX
+	JMP  many_test
+
+many:
+	VMOVUPD (DX), Y0
+	VSUBPD  (BX), Y0, Y0
+	VMULPD  (CX), Y0, Y0
+	VMOVUPD Y0, (CX)
+	VMOVUPD 32(DX), Y0
+	VSUBPD  32(BX), Y0, Y0
+	VMULPD  32(CX), Y0, Y0
+	VMOVUPD Y0, 32(CX)
+	VMOVUPD 64(DX), Y0
+	VSUBPD  64(BX), Y0, Y0
+	VMULPD  64(CX), Y0, Y0
+	VMOVUPD Y0, 64(CX)
+	VMOVUPD 96(DX), Y0
+	VSUBPD  96(BX), Y0, Y0
+	VMULPD  96(CX), Y0, Y0
+	VMOVUPD Y0, 96(CX)
+	ADDQ    $+128, CX
+	ADDQ    $+128, DX
+	ADDQ    $+128, BX
+	SUBQ    $+16, AX
+
+many_test:
+	CMPQ AX, $+16
+	JGE  many
+	JMP  one_test
+
+one:
+	VMOVUPD (DX), Y0
+	VSUBPD  (BX), Y0, Y0
+	VMULPD  (CX), Y0, Y0
+	VMOVUPD Y0, (CX)
+	ADDQ    $+32, CX
+	ADDQ    $+32, DX
+	ADDQ    $+32, BX
+	SUBQ    $+4, AX
+
+one_test:
+	CMPQ AX, $+4
+	JGE  one
+	VZEROUPPER
+	RET
+
 // func gemm32AVX512(k int, a *float32, ars int, aks int, b *float32, bks int, c *float32, ldc int, add int)
 // Requires: AVX, AVX512F, MMX+
 TEXT ·gemm32AVX512(SB), NOSPLIT, $0-72
@@ -3560,6 +3721,167 @@ one:
 	ADDQ        $+64, CX
 	ADDQ        $+64, DX
 	SUBQ        $+8, AX
+
+one_test:
+	CMPQ AX, $+8
+	JGE  one
+	VZEROUPPER
+	RET
+
+// func scaleadd64AVX512(n0 int, p *float64, n *float64, w *float64)
+// Requires: AVX, AVX512F
+TEXT ·scaleadd64AVX512(SB), NOSPLIT, $0-32
+	MOVQ n0+0(FP), AX
+	MOVQ p+8(FP), CX
+	MOVQ n+16(FP), DX
+	MOVQ w+24(FP), BX
+	JMP  many_test
+
+many:
+	VMOVUPD (CX), Z0
+	VMULPD  (DX), Z0, Z0
+	VMOVUPD Z0, (CX)
+	VADDPD  (BX), Z0, Z0
+	VMOVUPD Z0, (BX)
+	VMOVUPD 64(CX), Z0
+	VMULPD  64(DX), Z0, Z0
+	VMOVUPD Z0, 64(CX)
+	VADDPD  64(BX), Z0, Z0
+	VMOVUPD Z0, 64(BX)
+	VMOVUPD 128(CX), Z0
+	VMULPD  128(DX), Z0, Z0
+	VMOVUPD Z0, 128(CX)
+	VADDPD  128(BX), Z0, Z0
+	VMOVUPD Z0, 128(BX)
+	VMOVUPD 192(CX), Z0
+	VMULPD  192(DX), Z0, Z0
+	VMOVUPD Z0, 192(CX)
+	VADDPD  192(BX), Z0, Z0
+	VMOVUPD Z0, 192(BX)
+	ADDQ    $+256, CX
+	ADDQ    $+256, DX
+	ADDQ    $+256, BX
+	SUBQ    $+32, AX
+
+many_test:
+	CMPQ AX, $+32
+	JGE  many
+	JMP  one_test
+
+one:
+	VMOVUPD (CX), Z0
+	VMULPD  (DX), Z0, Z0
+	VMOVUPD Z0, (CX)
+	VADDPD  (BX), Z0, Z0
+	VMOVUPD Z0, (BX)
+	ADDQ    $+64, CX
+	ADDQ    $+64, DX
+	ADDQ    $+64, BX
+	SUBQ    $+8, AX
+
+one_test:
+	CMPQ AX, $+8
+	JGE  one
+	VZEROUPPER
+	RET
+
+// func muladd64AVX512(n0 int, s *float64, p *float64, u *float64)
+// Requires: AVX, AVX512F
+TEXT ·muladd64AVX512(SB), NOSPLIT, $0-32
+	MOVQ n0+0(FP), AX
+	MOVQ s+8(FP), CX
+	MOVQ p+16(FP), DX
+	MOVQ u+24(FP), BX
+	JMP  many_test
+
+many:
+	VMOVUPD     (CX), Z0
+	VMOVUPD     (DX), Z1
+	VFMADD231PD (BX), Z1, Z0
+	VMOVUPD     Z0, (CX)
+	VMOVUPD     64(CX), Z0
+	VMOVUPD     64(DX), Z1
+	VFMADD231PD 64(BX), Z1, Z0
+	VMOVUPD     Z0, 64(CX)
+	VMOVUPD     128(CX), Z0
+	VMOVUPD     128(DX), Z1
+	VFMADD231PD 128(BX), Z1, Z0
+	VMOVUPD     Z0, 128(CX)
+	VMOVUPD     192(CX), Z0
+	VMOVUPD     192(DX), Z1
+	VFMADD231PD 192(BX), Z1, Z0
+	VMOVUPD     Z0, 192(CX)
+	ADDQ        $+256, CX
+	ADDQ        $+256, DX
+	ADDQ        $+256, BX
+	SUBQ        $+32, AX
+
+many_test:
+	CMPQ AX, $+32
+	JGE  many
+	JMP  one_test
+
+one:
+	VMOVUPD     (CX), Z0
+	VMOVUPD     (DX), Z1
+	VFMADD231PD (BX), Z1, Z0
+	VMOVUPD     Z0, (CX)
+	ADDQ        $+64, CX
+	ADDQ        $+64, DX
+	ADDQ        $+64, BX
+	SUBQ        $+8, AX
+
+one_test:
+	CMPQ AX, $+8
+	JGE  one
+	VZEROUPPER
+	RET
+
+// func muldiff64AVX512(n0 int, p *float64, u *float64, s *float64)
+// Requires: AVX, AVX512F
+TEXT ·muldiff64AVX512(SB), NOSPLIT, $0-32
+	MOVQ n0+0(FP), AX
+	MOVQ p+8(FP), CX
+	MOVQ u+16(FP), DX
+	MOVQ s+24(FP), BX
+	JMP  many_test
+
+many:
+	VMOVUPD (DX), Z0
+	VSUBPD  (BX), Z0, Z0
+	VMULPD  (CX), Z0, Z0
+	VMOVUPD Z0, (CX)
+	VMOVUPD 64(DX), Z0
+	VSUBPD  64(BX), Z0, Z0
+	VMULPD  64(CX), Z0, Z0
+	VMOVUPD Z0, 64(CX)
+	VMOVUPD 128(DX), Z0
+	VSUBPD  128(BX), Z0, Z0
+	VMULPD  128(CX), Z0, Z0
+	VMOVUPD Z0, 128(CX)
+	VMOVUPD 192(DX), Z0
+	VSUBPD  192(BX), Z0, Z0
+	VMULPD  192(CX), Z0, Z0
+	VMOVUPD Z0, 192(CX)
+	ADDQ    $+256, CX
+	ADDQ    $+256, DX
+	ADDQ    $+256, BX
+	SUBQ    $+32, AX
+
+many_test:
+	CMPQ AX, $+32
+	JGE  many
+	JMP  one_test
+
+one:
+	VMOVUPD (DX), Z0
+	VSUBPD  (BX), Z0, Z0
+	VMULPD  (CX), Z0, Z0
+	VMOVUPD Z0, (CX)
+	ADDQ    $+64, CX
+	ADDQ    $+64, DX
+	ADDQ    $+64, BX
+	SUBQ    $+8, AX
 
 one_test:
 	CMPQ AX, $+8

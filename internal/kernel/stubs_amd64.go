@@ -99,6 +99,21 @@ func dot64AVX2(n int, x *float64, y *float64) float64
 //go:noescape
 func axpy64AVX2(n int, alpha float64, x *float64, y *float64)
 
+// scaleadd64AVX2 multiplies p by n and adds the result to w over n0 elements, a multiple of 4.
+//
+//go:noescape
+func scaleadd64AVX2(n0 int, p *float64, n *float64, w *float64)
+
+// muladd64AVX2 adds p·u to s over n0 elements, a multiple of 4.
+//
+//go:noescape
+func muladd64AVX2(n0 int, s *float64, p *float64, u *float64)
+
+// muldiff64AVX2 multiplies p by u − s over n0 elements, a multiple of 4.
+//
+//go:noescape
+func muldiff64AVX2(n0 int, p *float64, u *float64, s *float64)
+
 // gemm32AVX512 computes a 14×32 tile of C = A·B, or of C += A·B if add is 1. Element (i, p) of A is a[i·ars+p·aks], (p, j) of B is b[p·bks+j].
 //
 //go:noescape
@@ -193,6 +208,21 @@ func dot64AVX512(n int, x *float64, y *float64) float64
 //
 //go:noescape
 func axpy64AVX512(n int, alpha float64, x *float64, y *float64)
+
+// scaleadd64AVX512 multiplies p by n and adds the result to w over n0 elements, a multiple of 8.
+//
+//go:noescape
+func scaleadd64AVX512(n0 int, p *float64, n *float64, w *float64)
+
+// muladd64AVX512 adds p·u to s over n0 elements, a multiple of 8.
+//
+//go:noescape
+func muladd64AVX512(n0 int, s *float64, p *float64, u *float64)
+
+// muldiff64AVX512 multiplies p by u − s over n0 elements, a multiple of 8.
+//
+//go:noescape
+func muldiff64AVX512(n0 int, p *float64, u *float64, s *float64)
 
 // transpose32AVX2 stores the transpose of src, 8 rows of blocks·8 elements that lie ss apart, in dst, whose rows of 8 lie ds apart.
 //

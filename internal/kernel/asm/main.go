@@ -38,6 +38,7 @@ func main() {
 		thin(s)
 		dot(s)
 		axpy(s)
+		lanes(s)
 	}
 	transpose32()
 	transpose64()

@@ -1,0 +1,69 @@
+package kernel
+
+// lanes are elementwise passes of three operands. Their functions take whole
+// vectors; nil leaves everything to the twins.
+type lanes struct {
+	width                     int
+	scaleAdd, mulAdd, mulDiff lanesFunc
+}
+
+type lanesFunc func(n int, a, b, c *float64)
+
+// ScaleAdd64 sets p_i ← p_i·n_i and w_i ← w_i + p_i; n and w are at least as long
+// as p and overlap nothing.
+func ScaleAdd64(p, n, w []float64) {
+	s := current()
+	i := s.lanes.apply(s.lanes.scaleAdd, p, n[:len(p)], w[:len(p)])
+	plainScaleAdd(p[i:], n[i:], w[i:])
+}
+
+// MulAdd64 sets s_i ← s_i + p_i·u_i, with one rounding where the set has fused
+// multiply-add; p and u are at least as long as s.
+func MulAdd64(s, p, u []float64) {
+	set := current()
+	i := set.lanes.apply(set.lanes.mulAdd, s, p[:len(s)], u[:len(s)])
+	plainMulAdd(s[i:], p[i:], u[i:])
+}
+
+// MulDiff64 sets p_i ← p_i·(u_i − s_i); u and s are at least as long as p.
+func MulDiff64(p, u, s []float64) {
+	set := current()
+	i := set.lanes.apply(set.lanes.mulDiff, p, u[:len(p)], s[:len(p)])
+	plainMulDiff(p[i:], u[i:], s[i:])
+}
+
+// apply runs f on whole vectors, some twenty microseconds a call at most, and
+// returns how many elements they were.
+func (l *lanes) apply(f lanesFunc, a, b, c []float64) int {
+	if f == nil {
+		return 0
+	}
+	whole := len(a) / l.width * l.width
+	for i := 0; i < whole; i += piece {
+		f(min(piece, whole-i), &a[i], &b[i], &c[i])
+	}
+	return whole
+}
+
+func plainScaleAdd(p, n, w []float64) {
+	n, w = n[:len(p)], w[:len(p)]
+	for i := range p {
+		v := p[i] * n[i]
+		p[i] = v
+		w[i] += v
+	}
+}
+
+func plainMulAdd(s, p, u []float64) {
+	p, u = p[:len(s)], u[:len(s)]
+	for i := range s {
+		s[i] += p[i] * u[i]
+	}
+}
+
+func plainMulDiff(p, u, s []float64) {
+	u, s = u[:len(p)], s[:len(p)]
+	for i := range p {
+		p[i] *= u[i] - s[i]
+	}
+}
