@@ -7,6 +7,7 @@ page.el = (tag, attributes = {}, ...children) => {
   const e = svg ? document.createElementNS("http://www.w3.org/2000/svg", tag) : document.createElement(tag);
   for (const [name, value] of Object.entries(attributes)) {
     if (name.startsWith("on")) e.addEventListener(name.slice(2), value);
+    else if (name === "style") e.style.cssText = value || ""; // a policy without 'unsafe-inline' refuses the attribute
     else if (value !== undefined && value !== null && value !== false) e.setAttribute(name, value === true ? "" : value);
   }
   e.append(...children.flat().filter(c => c !== null && c !== undefined && c !== false));

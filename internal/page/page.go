@@ -52,20 +52,31 @@ func (p *Page) Write(w io.Writer) error {
 	}
 	var safe bytes.Buffer
 	json.HTMLEscape(&safe, data) // no "</script" and no "<!--" can be in it
-	palettes, err := json.Marshal(map[string][]string{
-		"viridis": plot.Viridis.Hex(), "diverging": plot.BlueOrange.Hex(), "series": plot.Series.Hex()})
-	if err != nil {
-		return err
-	}
 	var css, js bytes.Buffer
-	css.WriteString(pageCSS)
+	css.WriteString(Styles())
 	for _, s := range p.Styles {
 		css.WriteString(s)
 	}
-	for _, s := range append([]string{"const page = {palettes: " + string(palettes) + "};\n", baseJS, chartJS, heatmapJS, tableJS}, p.Script...) {
+	js.WriteString(Script())
+	for _, s := range p.Script {
 		js.WriteString(s)
 	}
 	return frame.Execute(w, map[string]any{
 		"Title": p.Title, "Body": p.Body, "CSS": template.CSS(css.String()),
 		"Data": template.JS(safe.String()), "Script": template.JS(js.String())})
+}
+
+// Styles returns the shared styles, for pages whose styles are files of their server.
+func Styles() string { return pageCSS }
+
+// Script returns the shared script, for pages whose scripts are files of their
+// server. It expects an element "data" of JSON and a button "theme" before it, and
+// works under a policy that refuses inline styles and scripts.
+func Script() string {
+	palettes, err := json.Marshal(map[string][]string{
+		"viridis": plot.Viridis.Hex(), "diverging": plot.BlueOrange.Hex(), "series": plot.Series.Hex()})
+	if err != nil {
+		panic(err) // three lists of strings
+	}
+	return "const page = {palettes: " + string(palettes) + "};\n" + baseJS + chartJS + heatmapJS + tableJS
 }
