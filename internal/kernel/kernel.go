@@ -12,7 +12,6 @@ import (
 	"fmt"
 	"os"
 	"strings"
-	"sync"
 )
 
 // Variable is the environment variable that names the set to use.
@@ -39,16 +38,14 @@ type set struct {
 // command reports that before it computes; a kernel called all the same panics
 // with it, since another set would be a silent change of the numbers' last bits.
 func Select() (name string, err error) {
-	s, err := selected()
-	if err != nil {
-		return "", err
+	if errActive != nil {
+		return "", errActive
 	}
-	return s.name, nil
+	return active.name, nil
 }
 
-var selected = sync.OnceValues(func() (*set, error) {
-	return choose(os.Getenv(Variable), available())
-})
+// active is the set in use; nil where errActive says why there is none.
+var active, errActive = choose(os.Getenv(Variable), available())
 
 // choose picks from the sets that run here, fastest first.
 func choose(want string, have []*set) (*set, error) {
@@ -66,11 +63,10 @@ func choose(want string, have []*set) (*set, error) {
 }
 
 func current() *set {
-	s, err := selected()
-	if err != nil {
-		panic("kernel: " + err.Error())
+	if active == nil {
+		panic("kernel: " + errActive.Error())
 	}
-	return s
+	return active
 }
 
 // Runner calls f(0) … f(n−1) in any order or at once and returns when all are done.

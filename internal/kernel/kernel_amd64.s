@@ -1670,6 +1670,43 @@ one_test:
 	VZEROUPPER
 	RET
 
+// func over64AVX2(n int, alpha float64, x *float64)
+// Requires: AVX
+TEXT ·over64AVX2(SB), NOSPLIT, $0-24
+	MOVQ         n+0(FP), AX
+	MOVQ         x+16(FP), CX
+	VBROADCASTSD alpha+8(FP), Y0
+	JMP          many_test
+
+many:
+	VDIVPD  (CX), Y0, Y1
+	VMOVUPD Y1, (CX)
+	VDIVPD  32(CX), Y0, Y1
+	VMOVUPD Y1, 32(CX)
+	VDIVPD  64(CX), Y0, Y1
+	VMOVUPD Y1, 64(CX)
+	VDIVPD  96(CX), Y0, Y1
+	VMOVUPD Y1, 96(CX)
+	ADDQ    $+128, CX
+	SUBQ    $+16, AX
+
+many_test:
+	CMPQ AX, $+16
+	JGE  many
+	JMP  one_test
+
+one:
+	VDIVPD  (CX), Y0, Y1
+	VMOVUPD Y1, (CX)
+	ADDQ    $+32, CX
+	SUBQ    $+4, AX
+
+one_test:
+	CMPQ AX, $+4
+	JGE  one
+	VZEROUPPER
+	RET
+
 // func gemm32AVX512(k int, a *float32, ars int, aks int, b *float32, bks int, c *float32, ldc int, add int)
 // Requires: AVX, AVX512F, MMX+
 TEXT ·gemm32AVX512(SB), NOSPLIT, $0-72
@@ -3881,6 +3918,43 @@ one:
 	ADDQ    $+64, CX
 	ADDQ    $+64, DX
 	ADDQ    $+64, BX
+	SUBQ    $+8, AX
+
+one_test:
+	CMPQ AX, $+8
+	JGE  one
+	VZEROUPPER
+	RET
+
+// func over64AVX512(n int, alpha float64, x *float64)
+// Requires: AVX, AVX512F
+TEXT ·over64AVX512(SB), NOSPLIT, $0-24
+	MOVQ         n+0(FP), AX
+	MOVQ         x+16(FP), CX
+	VBROADCASTSD alpha+8(FP), Z0
+	JMP          many_test
+
+many:
+	VDIVPD  (CX), Z0, Z1
+	VMOVUPD Z1, (CX)
+	VDIVPD  64(CX), Z0, Z1
+	VMOVUPD Z1, 64(CX)
+	VDIVPD  128(CX), Z0, Z1
+	VMOVUPD Z1, 128(CX)
+	VDIVPD  192(CX), Z0, Z1
+	VMOVUPD Z1, 192(CX)
+	ADDQ    $+256, CX
+	SUBQ    $+32, AX
+
+many_test:
+	CMPQ AX, $+32
+	JGE  many
+	JMP  one_test
+
+one:
+	VDIVPD  (CX), Z0, Z1
+	VMOVUPD Z1, (CX)
+	ADDQ    $+64, CX
 	SUBQ    $+8, AX
 
 one_test:

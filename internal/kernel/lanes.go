@@ -1,10 +1,11 @@
 package kernel
 
-// lanes are elementwise passes of three operands. Their functions take whole
-// vectors; nil leaves everything to the twins.
+// lanes are elementwise passes. Their functions take whole vectors; nil leaves
+// everything to the twins.
 type lanes struct {
 	width                     int
 	scaleAdd, mulAdd, mulDiff lanesFunc
+	over                      func(n int, alpha float64, x *float64)
 }
 
 type lanesFunc func(n int, a, b, c *float64)
@@ -30,6 +31,22 @@ func MulDiff64(p, u, s []float64) {
 	set := current()
 	i := set.lanes.apply(set.lanes.mulDiff, p, u[:len(p)], s[:len(p)])
 	plainMulDiff(p[i:], u[i:], s[i:])
+}
+
+// Over64 sets x_i ← alpha/x_i.
+func Over64(alpha float64, x []float64) {
+	l := &current().lanes
+	i := 0
+	if l.over != nil {
+		for whole := len(x) / l.width * l.width; i < whole; {
+			n := min(piece/4, whole-i) // a division takes as long as four other steps
+			l.over(n, alpha, &x[i])
+			i += n
+		}
+	}
+	for ; i < len(x); i++ {
+		x[i] = alpha / x[i]
+	}
 }
 
 // apply runs f on whole vectors, some twenty microseconds a call at most, and

@@ -47,3 +47,26 @@ func TestLanesAgreeWithPlain(t *testing.T) {
 		}
 	}
 }
+
+// A division is exact to the bit, at any place, and touches nothing behind.
+func TestOverIsDivision(t *testing.T) {
+	was := active
+	defer func() { active = was }()
+	for _, s := range available() {
+		active = s
+		r := rand.New(rand.NewPCG(9, 1))
+		for _, n := range lengths() {
+			x := drawPadded(r, n)
+			want := slices.Clone(x)
+			Over64(0.7, x)
+			for i, v := range want {
+				if x[i] != 0.7/v {
+					t.Fatalf("%s: %d of %d: %g, want %g", s.name, i, n, x[i], 0.7/v)
+				}
+			}
+			if n > 0 && !math.IsNaN(x[:n+1][n]) {
+				t.Fatalf("%s: %d wrote past the end", s.name, n)
+			}
+		}
+	}
+}

@@ -9,10 +9,10 @@ import (
 
 // forced runs f once under each set that the CPU has.
 func forced(t *testing.T, f func(t *testing.T)) {
-	was := selected
-	defer func() { selected = was }()
+	was := active
+	defer func() { active = was }()
 	for _, s := range available() {
-		selected = func() (*set, error) { return s, nil }
+		active = s
 		t.Run(s.name, f)
 	}
 }

@@ -33,7 +33,7 @@ var avx512 = &set{
 		spread: spread64AVX512, weigh: weigh64AVX512, dots: rowdots64AVX512, expSum: expsum32AVX512,
 	},
 	few:   few{mr: 4, cols: 32, rows: fewrows64AVX512, columns: fewcols64AVX512},
-	lanes: lanes{width: 8, scaleAdd: scaleadd64AVX512, mulAdd: muladd64AVX512, mulDiff: muldiff64AVX512},
+	lanes: lanes{width: 8, scaleAdd: scaleadd64AVX512, mulAdd: muladd64AVX512, mulDiff: muldiff64AVX512, over: over64AVX512},
 }
 
 var avx2 = &set{
@@ -50,7 +50,7 @@ var avx2 = &set{
 		spread: spread64AVX2, weigh: weigh64AVX2, dots: rowdots64AVX2, expSum: expsum32AVX2,
 	},
 	few:   few{mr: 2, cols: 8, rows: fewrows64AVX2, columns: fewcols64AVX2},
-	lanes: lanes{width: 4, scaleAdd: scaleadd64AVX2, mulAdd: muladd64AVX2, mulDiff: muldiff64AVX2},
+	lanes: lanes{width: 4, scaleAdd: scaleadd64AVX2, mulAdd: muladd64AVX2, mulDiff: muldiff64AVX2, over: over64AVX2},
 }
 
 func bit(b bool) int {

@@ -114,6 +114,11 @@ func muladd64AVX2(n0 int, s *float64, p *float64, u *float64)
 //go:noescape
 func muldiff64AVX2(n0 int, p *float64, u *float64, s *float64)
 
+// over64AVX2 sets x to alpha/x over n elements, a multiple of 4.
+//
+//go:noescape
+func over64AVX2(n int, alpha float64, x *float64)
+
 // gemm32AVX512 computes a 14×32 tile of C = A·B, or of C += A·B if add is 1. Element (i, p) of A is a[i·ars+p·aks], (p, j) of B is b[p·bks+j].
 //
 //go:noescape
@@ -223,6 +228,11 @@ func muladd64AVX512(n0 int, s *float64, p *float64, u *float64)
 //
 //go:noescape
 func muldiff64AVX512(n0 int, p *float64, u *float64, s *float64)
+
+// over64AVX512 sets x to alpha/x over n elements, a multiple of 8.
+//
+//go:noescape
+func over64AVX512(n int, alpha float64, x *float64)
 
 // transpose32AVX2 stores the transpose of src, 8 rows of blocks·8 elements that lie ss apart, in dst, whose rows of 8 lie ds apart.
 //

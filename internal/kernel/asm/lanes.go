@@ -1,11 +1,12 @@
 package main
 
 import (
+	. "github.com/mmcloughlin/avo/build"
 	. "github.com/mmcloughlin/avo/operand"
 	. "github.com/mmcloughlin/avo/reg"
 )
 
-// lanes writes the three elementwise passes of lanes.go over whole vectors.
+// lanes writes the elementwise passes of lanes.go over whole vectors.
 func lanes(s isa) {
 	elementwise(s, "scaleadd", "p", "n", "w", "multiplies p by n and adds the result to w", func(p, n, w Mem, v, t VecVirtual) {
 		f64.load(p, v)
@@ -26,6 +27,21 @@ func lanes(s isa) {
 		f64.mul(p, v, v)
 		f64.load(v, p)
 	})
+}
+
+// over writes x = alpha/x over whole vectors.
+func over(s isa) {
+	text("over64"+s.name, "func(n int, alpha float64, x *float64)",
+		"over64%s sets x to alpha/x over n elements, a multiple of %d.", s.name, s.bytes()/8)
+	n, x := pointer("n"), pointer("x")
+	alpha := s.scalar(f64, "alpha")
+	v := s.vecs(4)
+	loop(n, s.bytes()/8, 4, []GPVirtual{x}, s.bytes(), func(j int) {
+		m := Mem{Base: x, Disp: j * s.bytes()}
+		VDIVPD(m, alpha, v[j])
+		f64.load(v[j], m)
+	})
+	leave()
 }
 
 func elementwise(s isa, name, a, b, c, doc string, one func(a, b, c Mem, v, t VecVirtual)) {

@@ -39,6 +39,7 @@ func main() {
 		dot(s)
 		axpy(s)
 		lanes(s)
+		over(s)
 	}
 	transpose32()
 	transpose64()
