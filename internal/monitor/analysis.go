@@ -27,6 +27,7 @@ type Analysis struct {
 // Logit takes a head's largest visible score apart: Max = Scale·QueryNorm·KeyNorm·Cosine.
 type Logit struct {
 	Where       string  `json:"where"`
+	KVHead      int     `json:"kv_head"`
 	Max         float64 `json:"max"`        // attention.max_logit
 	Query       int     `json:"query"`      // row i of the largest score
 	Key         int     `json:"key"`        // column j of it

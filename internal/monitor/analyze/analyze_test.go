@@ -134,7 +134,7 @@ func TestLogits(t *testing.T) {
 func plainLogit(p head.Pair) monitor.Logit {
 	T := p.T()
 	at := func(i, j int) float64 { return p.Scale * linalg.Dot(p.Q.Row(i), p.K.Row(j)) }
-	v := monitor.Logit{Where: p.ID.String(), Max: math.Inf(-1), OtherKeys: math.Inf(-1), Scale: p.Scale}
+	v := monitor.Logit{Where: p.ID.String(), KVHead: p.KVHead, Max: math.Inf(-1), OtherKeys: math.Inf(-1), Scale: p.Scale}
 	var qn, kn []float64
 	for i := range T {
 		lo, hi := p.Mask.Visible(i, T)
@@ -165,7 +165,7 @@ func plainLogit(p head.Pair) monitor.Logit {
 }
 
 func difference(a, b monitor.Logit) float64 {
-	if a.Where != b.Where || a.Query != b.Query || a.Key != b.Key || a.Scale != b.Scale {
+	if a.Where != b.Where || a.KVHead != b.KVHead || a.Query != b.Query || a.Key != b.Key || a.Scale != b.Scale {
 		return math.Inf(1)
 	}
 	d := 0.0

@@ -50,7 +50,7 @@ func logitOf(p head.Pair) *monitor.Logit {
 		return nil
 	}
 	qn, kn := norms(p.Q), norms(p.K)
-	v := &monitor.Logit{Where: p.ID.String(), Max: best[key], Query: query[key], Key: key, Scale: p.Scale,
+	v := &monitor.Logit{Where: p.ID.String(), KVHead: p.KVHead, Max: best[key], Query: query[key], Key: key, Scale: p.Scale,
 		QueryNorm: qn[query[key]], KeyNorm: kn[key], OtherKeys: best[key]}
 	if n := p.Scale * v.QueryNorm * v.KeyNorm; n > 0 && finite(n) {
 		v.Cosine = min(max(v.Max/n, -1), 1)
