@@ -6,6 +6,7 @@ import (
 	"errors"
 	"math"
 	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/pelletier/go-toml/v2"
@@ -57,6 +58,7 @@ type Thresholds struct {
 		Critical float64 `toml:"critical"`
 		Cosine   float64 `toml:"cosine"`
 	} `toml:"collapsed-residual"`
+	Monitor Monitor `toml:"monitor"`
 }
 
 // Outlier asks for an effect size and for a z: neither is enough alone.
@@ -132,22 +134,28 @@ func wrongType(complaint string) (kind string, ok bool) {
 // key is one threshold: its dotted name and the way to its number.
 type key struct {
 	name  string
-	index [2]int
+	index []int
 }
 
 func (k key) of(t *Thresholds) float64 {
-	return reflect.ValueOf(t).Elem().Field(k.index[0]).Field(k.index[1]).Float()
+	return reflect.ValueOf(t).Elem().FieldByIndex(k.index).Float()
 }
 
 // keys lists every threshold in the order of the file.
-func keys() []key {
-	var list []key
-	top := reflect.TypeFor[Thresholds]()
-	for i := range top.NumField() {
-		table := top.Field(i)
-		for j := range table.Type.NumField() {
-			name := table.Tag.Get("toml") + "." + table.Type.Field(j).Tag.Get("toml")
-			list = append(list, key{name, [2]int{i, j}})
+func keys() []key { return keysOf(reflect.TypeFor[Thresholds](), "", nil) }
+
+// keysOf lists the numbers of one table and of the tables in it.
+func keysOf(table reflect.Type, name string, index []int) (list []key) {
+	for i := range table.NumField() {
+		f := table.Field(i)
+		at, full := slices.Concat(index, []int{i}), name+f.Tag.Get("toml")
+		switch {
+		case f.Anonymous:
+			list = append(list, keysOf(f.Type, name, at)...)
+		case f.Type.Kind() == reflect.Struct:
+			list = append(list, keysOf(f.Type, full+".", at)...)
+		default:
+			list = append(list, key{full, at})
 		}
 	}
 	return list
