@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"math"
 
 	. "github.com/mmcloughlin/avo/build"
@@ -60,6 +61,9 @@ func (s isa) clamp(e elem, c expConst, v VecVirtual) {
 //
 //	n = round(v/ln2),  r = v − n·ln2,  e^v = 2^n·e^r
 func (s isa) expOf(e elem, c expConst, v VecVirtual) VecVirtual {
+	if s.bits == 512 && e.size == 8 {
+		return s.expByTable(c, v)
+	}
 	constant := func(v float64) Mem { return e.constant(s, v) }
 	k, r, t := s.vec(), s.vec(), s.vec()
 	e.mul(constant(math.Log2E), v, k)
@@ -73,6 +77,62 @@ func (s isa) expOf(e elem, c expConst, v VecVirtual) VecVirtual {
 	}
 	s.scale(e, k, t)
 	return t
+}
+
+// expByTable is expOf with n in sixteenths, so that a polynomial of half the degree
+// does; 2^(j/16) comes from two registers:
+//
+//	n = round(16·v/ln2)/16,  r = v − n·ln2,  e^v = 2^⌊n⌋·T·(1 + (e^r − 1)),  T = 2^(n−⌊n⌋)
+func (s isa) expByTable(c expConst, v VecVirtual) VecVirtual {
+	constant := func(v float64) Mem { return f64.constant(s, v) }
+	k, r, t, power, low := s.vec(), s.vec(), s.vec(), s.vec(), s.vec()
+	f64.mul(constant(math.Log2E), v, k)
+	VRNDSCALEPD(Imm(0x40), k, k) // to multiples of 2^−4
+	f64.load(v, r)
+	f64.fnma(constant(c.ln2High), k, r)
+	f64.fnma(constant(ln2Low(c.ln2High)), k, r)
+	f64.add(constant(0x1.8p48), k, power) // its last four bits are 16·n modulo 16
+	f64.load(powers(0), low)
+	VPERMI2PD(powers(8), low, power)
+	p := expm1Near()
+	f64.load(constant(p[len(p)-1]), t)
+	for i := len(p) - 2; i >= 0; i-- {
+		f64.fma213(constant(p[i]), r, t)
+	}
+	f64.mul(r, t, t)
+	f64.fma213(power, power, t)
+	VSCALEFPD(k, t, t)
+	return t
+}
+
+// powers returns 2^(j/16) for j from first to first + 7.
+func powers(first int) Mem {
+	name := fmt.Sprintf("powers_%d", first)
+	if m, ok := constants[name]; ok {
+		return m
+	}
+	m := GLOBL(name, RODATA|NOPTR)
+	for i := range 8 {
+		DATA(i*8, U64(math.Float64bits(math.Exp2(float64(first+i)/16))))
+	}
+	constants[name] = m
+	return m
+}
+
+// expm1Near returns p_1 … p_6 of e^r − 1 = Σ p_i·r^i for |r| ≤ h = ln2/32: Taylor's
+// series with r^7 replaced by its best fit of lower degree, r^7 − h^7·T_7(r/h)/64.
+// The error is at most h^7/(64·7!) and the next term h^8/8!, together 2^−56.8.
+func expm1Near() []float64 {
+	const h = math.Ln2 / 32
+	p := make([]float64, 6)
+	for i := range p {
+		p[i] = 1 / factorial(i+1)
+	}
+	over := 1 / factorial(7)
+	p[4] += 112. / 64 * h * h * over
+	p[2] -= 56. / 64 * math.Pow(h, 4) * over
+	p[0] += 7. / 64 * math.Pow(h, 6) * over
+	return p
 }
 
 func factorial(n int) float64 {
