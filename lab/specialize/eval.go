@@ -3,6 +3,7 @@ package specialize
 import (
 	"fmt"
 	"math"
+	"slices"
 	"sync"
 
 	"github.com/eigenhead/eigenhead/internal/par"
@@ -111,6 +112,7 @@ type buffer struct {
 	inv           []float64     // [H·blockSize] or [blockSize]: denominators
 	w             []float64     // [L·blockSize]
 	inner         []float64     // [blockSize]
+	corner        [linalg.Few * linalg.Few]float64
 	unweighted    linalg.Matrix
 }
 
@@ -148,16 +150,17 @@ func (f *buffer) block(m Model, st State, b *block, w want) partial {
 	return f.collect(m, b, loss, w)
 }
 
-// scores fills p with χ = K·x. The products are so thin that packing them for a
-// blocked product takes longer than they do: rows are added up one by one.
+// scores fills p with χ = K·x, four heads at a time. The products are so thin that
+// packing them for a blocked product takes longer than they do.
 func (f *buffer) scores(st State, b *block) {
-	for h := range f.heads {
-		row := f.p.Row(h)
-		clear(row)
+	clear(f.p.Data)
+	h := 0
+	for ; h+linalg.Few <= f.heads; h += linalg.Few {
+		linalg.AddMulFewT(f.p.RowSlice(h, h+linalg.Few), st.K.RowSlice(h, h+linalg.Few), b.x)
+	}
+	for ; h < f.heads; h++ {
 		for p, k := range st.K.Row(h) {
-			if k != 0 {
-				linalg.Axpy(k, b.x.Row(p), row)
-			}
+			linalg.Axpy(k, b.x.Row(p), f.p.Row(h))
 		}
 	}
 }
@@ -180,12 +183,11 @@ func (f *buffer) bound(m Model, st State, b *block) float64 {
 
 // exponentials turns p into e^(χ+b) and fills the denominators.
 func (f *buffer) exponentials(m Model, st State) {
-	start := 0.0
+	clear(f.inv)
 	if m.Activation == Softmax1 {
-		start = 1
-	}
-	for i := range f.inv {
-		f.inv[i] = start
+		for h := range f.heads {
+			copy(f.denominator(m, h), ones)
+		}
 	}
 	for h := range f.heads {
 		row, shift := f.p.Row(h), 0.0
@@ -195,23 +197,21 @@ func (f *buffer) exponentials(m Model, st State) {
 		linalg.Exp(row, row, shift)
 		sum := f.denominator(m, h)
 		for l := range f.tokens {
-			linalg.Axpy(1, row[l*blockSize:(l+1)*blockSize], sum[:])
+			linalg.Axpy(1, row[l*blockSize:(l+1)*blockSize], sum)
 		}
 	}
 }
 
 // denominator is where head h's sums go: Bayes-softmax has one for all heads.
-func (f *buffer) denominator(m Model, h int) *lane {
+func (f *buffer) denominator(m Model, h int) []float64 {
 	if m.Activation == Bayes {
 		h = 0
 	}
-	return (*lane)(f.inv[h*blockSize:])
+	return f.inv[h*blockSize:][:blockSize]
 }
 
 // lane returns the block's numbers of one head and token.
-func (f *buffer) lane(h, l int) *lane {
-	return (*lane)(f.p.Data[h*f.p.Stride+l*blockSize:])
-}
+func (f *buffer) lane(h, l int) []float64 { return f.p.Data[h*f.p.Stride+l*blockSize:][:blockSize] }
 
 // weigh turns p into a·p and sums it over heads into w.
 func (f *buffer) weigh(m Model) {
@@ -220,106 +220,81 @@ func (f *buffer) weigh(m Model) {
 	if m.Activation == Bayes {
 		n = 1
 	}
-	for i, v := range f.inv[:n*blockSize] {
-		f.inv[i] = a / v
-	}
+	linalg.Over(a, f.inv[:n*blockSize])
 	clear(f.w)
-	for l := range f.tokens {
-		w := (*lane)(f.w[l*blockSize:])
-		h := 0
-		for ; h+4 <= f.heads; h += 4 {
-			weigh4(w, f.lane(h, l), f.lane(h+1, l), f.lane(h+2, l), f.lane(h+3, l),
-				f.denominator(m, h), f.denominator(m, h+1), f.denominator(m, h+2), f.denominator(m, h+3))
-		}
-		for ; h < f.heads; h++ {
-			weigh1(w, f.lane(h, l), f.denominator(m, h))
+	for h := range f.heads {
+		for l := range f.tokens {
+			linalg.ScaleAdd(f.lane(h, l), f.denominator(m, h), f.u(l))
 		}
 	}
 }
 
 // loss turns w into u·weight = −2(e_0 − w)·weight and returns Σ weight·|e_0 − w|².
 func (f *buffer) loss(b *block) float64 {
-	sum := 0.0
+	first, sum := f.u(0), 0.0
+	for i := range first {
+		first[i]--
+	}
 	for l := range f.tokens {
-		w := (*lane)(f.w[l*blockSize:])
-		weight := (*lane)(b.weight)
-		e := 0.0
-		if l == 0 {
-			e = 1
-		}
-		part := 0.0
-		for i := range w {
-			d := w[i] - e
-			wd := weight[i] * d
-			part += wd * d
-			w[i] = 2 * wd
-		}
-		sum += part
+		w := f.u(l)
+		clear(f.inner)
+		linalg.MulAdd(f.inner, w, b.weight)
+		sum += linalg.Dot(f.inner, w)
+		clear(w)
+		linalg.Axpy(2, f.inner, w)
 	}
 	return sum
 }
 
 // gradients turns a·p into ∂loss/∂χ, each times its sample's weight.
 func (f *buffer) gradients(m Model) {
-	inner := (*lane)(f.inner)
 	if m.Activation == Bayes {
 		clear(f.inner)
 		for h := range f.heads {
-			f.addInner(inner, h)
+			f.addInner(h)
 		}
 		for h := range f.heads {
-			f.gradient(inner, h)
+			f.gradient(h)
 		}
 		return
 	}
 	over := 1 / m.scale(f.heads) // f.p holds a·p, the inner sum wants p
 	for h := range f.heads {
 		clear(f.inner)
-		f.addInner(inner, h)
+		f.addInner(h)
 		if over != 1 {
-			for i := range inner {
-				inner[i] *= over
-			}
+			linalg.Axpy(over-1, f.inner, f.inner)
 		}
-		f.gradient(inner, h)
+		f.gradient(h)
 	}
 }
 
-func (f *buffer) addInner(inner *lane, h int) {
-	l := 0
-	for ; l+4 <= f.tokens; l += 4 {
-		inner4(inner, f.lane(h, l), f.lane(h, l+1), f.lane(h, l+2), f.lane(h, l+3), f.u(l), f.u(l+1), f.u(l+2), f.u(l+3))
-	}
-	for ; l < f.tokens; l++ {
-		inner1(inner, f.lane(h, l), f.u(l))
+// addInner adds Σ_l p·u of head h to inner.
+func (f *buffer) addInner(h int) {
+	for l := range f.tokens {
+		linalg.MulAdd(f.inner, f.lane(h, l), f.u(l))
 	}
 }
 
-func (f *buffer) gradient(inner *lane, h int) {
-	l := 0
-	for ; l+4 <= f.tokens; l += 4 {
-		gradient4(inner, f.lane(h, l), f.lane(h, l+1), f.lane(h, l+2), f.lane(h, l+3), f.u(l), f.u(l+1), f.u(l+2), f.u(l+3))
-	}
-	for ; l < f.tokens; l++ {
-		gradient1(inner, f.lane(h, l), f.u(l))
+// gradient turns head h's p into p·(u − inner).
+func (f *buffer) gradient(h int) {
+	for l := range f.tokens {
+		linalg.MulDiff(f.lane(h, l), f.u(l), f.inner)
 	}
 }
 
-func (f *buffer) u(l int) *lane { return (*lane)(f.w[l*blockSize:]) }
+// u returns the block's numbers of one token over all heads.
+func (f *buffer) u(l int) []float64 { return f.w[l*blockSize:][:blockSize] }
 
 // collect reduces the block's gradients over samples and tokens.
 func (f *buffer) collect(m Model, b *block, loss float64, w want) partial {
 	H, P := f.heads, b.x.Rows
 	out := partial{loss: loss, k: make([]float64, H*P), b: make([]float64, H)}
-	for h := range H {
-		for p := range P {
-			out.k[h*P+p] = linalg.Dot(f.p.Row(h), b.x.Row(p))
-		}
-	}
+	f.factorGradient(linalg.Matrix{Rows: H, Cols: P, Stride: P, Data: out.k}, b.x)
 	if m.Activation != Softmax {
 		for h := range H {
 			for l := range f.tokens {
-				out.b[h] += linalg.Dot(f.lane(h, l)[:], ones[:])
+				out.b[h] += linalg.Dot(f.lane(h, l), ones)
 			}
 		}
 	}
@@ -339,13 +314,33 @@ func (f *buffer) collect(m Model, b *block, loss float64, w want) partial {
 	return out
 }
 
-// ones turns a dot product into a sum that does not wait for itself.
-var ones = func() (v lane) {
-	for i := range v {
-		v[i] = 1
+// factorGradient fills dst with p·xᵀ, four heads and rows of x at a time; the last
+// four rows may be some that were done before.
+func (f *buffer) factorGradient(dst, x linalg.Matrix) {
+	const few = linalg.Few
+	h := 0
+	if x.Rows >= few {
+		for ; h+few <= f.heads; h += few {
+			for p := 0; p < x.Rows; p += few {
+				at := min(p, x.Rows-few)
+				out := linalg.Matrix{Rows: few, Cols: few, Stride: few, Data: f.corner[:]}
+				clear(out.Data)
+				linalg.AddMulFew(out, f.p.RowSlice(h, h+few), x.RowSlice(at, at+few))
+				for i := range few {
+					copy(dst.Row(h + i)[at:], out.Row(i))
+				}
+			}
+		}
 	}
-	return v
-}()
+	for ; h < f.heads; h++ {
+		for p := range x.Rows {
+			dst.Set(h, p, linalg.Dot(f.p.Row(h), x.Row(p)))
+		}
+	}
+}
+
+// ones turns a dot product into a sum that does not wait for itself.
+var ones = slices.Repeat([]float64{1}, blockSize)
 
 // slow evaluates a block sample by sample; f.p holds the scores.
 func (f *buffer) slow(m Model, st State, b *block, w want) partial {
