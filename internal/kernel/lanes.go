@@ -65,7 +65,7 @@ func (l *lanes) apply(f lanesFunc, a, b, c []float64) int {
 func plainScaleAdd(p, n, w []float64) {
 	n, w = n[:len(p)], w[:len(p)]
 	for i := range p {
-		v := p[i] * n[i]
+		v := float64(p[i] * n[i]) // rounded: arm64 would fuse it with the sum
 		p[i] = v
 		w[i] += v
 	}

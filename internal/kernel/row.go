@@ -102,7 +102,7 @@ func Spread(factor float64, x, sum []float64) {
 	r := &current().row
 	i := pieces(len(x), r.lanes, func(i, n int) { r.spread(n, factor, &x[i], &sum[i]) })
 	for ; i < len(x); i++ {
-		x[i] *= factor
+		x[i] = float64(x[i] * factor) // rounded: arm64 would fuse it with the sum
 		sum[i] += x[i]
 	}
 }

@@ -63,7 +63,7 @@ func TestTimesAndSpread(t *testing.T) {
 			z := slices.Clone(x)
 			Times64(0.3, z)
 			for i, v := range x {
-				if w := 0.3 * v; y[i] != w || z[i] != w || s[i] != sum[i]+w {
+				if w := float64(0.3 * v); y[i] != w || z[i] != w || s[i] != sum[i]+w {
 					t.Fatalf("n = %d at %d: %g, %g and %g, want %g, %g and %g", n, i, y[i], z[i], s[i], w, w, sum[i]+w)
 				}
 				if w := 0.3 * want32[i]; y32[i] != w {

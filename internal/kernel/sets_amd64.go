@@ -1,10 +1,6 @@
 package kernel
 
-import (
-	"math"
-
-	"golang.org/x/sys/cpu"
-)
+import "golang.org/x/sys/cpu"
 
 // available lists the sets that run here, fastest first.
 func available() []*set {
@@ -23,7 +19,7 @@ var avx512 = &set{
 	name:   "avx512",
 	gemm32: tile[float32]{mr: 14, nr: 32, run: tile32AVX512, transpose: transpose32},
 	gemm64: tile[float64]{mr: 14, nr: 16, run: tile64AVX512, transpose: transpose64},
-	thin:   thin{rows: 8, run: thinAVX512},
+	thin:   thin{rows: 8, call: 16384, run: thinAVX512},
 	dot:    dotAVX512,
 	axpy:   axpyAVX512,
 	exp32:  expF32AVX512,
@@ -40,7 +36,7 @@ var avx2 = &set{
 	name:   "avx2",
 	gemm32: tile[float32]{mr: 6, nr: 16, run: tile32AVX2, transpose: transpose32},
 	gemm64: tile[float64]{mr: 6, nr: 8, run: tile64AVX2, transpose: transpose64},
-	thin:   thin{rows: 4, run: thinAVX2},
+	thin:   thin{rows: 4, call: 16384, run: thinAVX2},
 	dot:    dotAVX2,
 	axpy:   axpyAVX2,
 	exp32:  expF32AVX2,
@@ -84,34 +80,12 @@ func thinAVX2(blocks, k int, a []float64, ars, aks int, x, c []float64) {
 	thin64AVX2(blocks, k, &a[0], ars, aks, &x[0], &c[0])
 }
 
-// transpose32 does whole blocks of 8×8 in assembly.
 func transpose32(dst []float32, ds int, src []float32, ss, rows, cols int) {
-	wide := cols &^ 7
-	i := 0
-	for ; i+8 <= rows && wide > 0; i += 8 {
-		transpose32AVX2(wide/8, &src[i*ss], ss, &dst[i], ds)
-		if wide < cols {
-			plainTranspose(dst[wide*ds+i:], ds, src[i*ss+wide:], ss, 8, cols-wide)
-		}
-	}
-	if i < rows {
-		plainTranspose(dst[i:], ds, src[i*ss:], ss, rows-i, cols)
-	}
+	transposePieces(dst, ds, src, ss, rows, cols, 8, transpose32AVX2)
 }
 
-// transpose64 does whole blocks of 4×4 in assembly.
 func transpose64(dst []float64, ds int, src []float64, ss, rows, cols int) {
-	wide := cols &^ 3
-	i := 0
-	for ; i+4 <= rows && wide > 0; i += 4 {
-		transpose64AVX2(wide/4, &src[i*ss], ss, &dst[i], ds)
-		if wide < cols {
-			plainTranspose(dst[wide*ds+i:], ds, src[i*ss+wide:], ss, 4, cols-wide)
-		}
-	}
-	if i < rows {
-		plainTranspose(dst[i:], ds, src[i*ss:], ss, rows-i, cols)
-	}
+	transposePieces(dst, ds, src, ss, rows, cols, 4, transpose64AVX2)
 }
 
 func dotAVX512(x, y []float64) float64 {
@@ -122,38 +96,12 @@ func dotAVX2(x, y []float64) float64 {
 	return dotPieces(x, y, 4, func(n int, x, y *float64) float64 { return dot64AVX2(n, x, y) })
 }
 
-func dotPieces(x, y []float64, lanes int, asm func(n int, x, y *float64) float64) float64 {
-	var s float64
-	i := 0
-	for whole := len(x) &^ (lanes - 1); i < whole; {
-		n := min(piece, whole-i)
-		s += asm(n, &x[i], &y[i])
-		i += n
-	}
-	for ; i < len(x); i++ {
-		s = math.FMA(x[i], y[i], s)
-	}
-	return s
-}
-
 func axpyAVX512(alpha float64, x, y []float64) {
 	axpyPieces(alpha, x, y, 8, func(n int, alpha float64, x, y *float64) { axpy64AVX512(n, alpha, x, y) })
 }
 
 func axpyAVX2(alpha float64, x, y []float64) {
 	axpyPieces(alpha, x, y, 4, func(n int, alpha float64, x, y *float64) { axpy64AVX2(n, alpha, x, y) })
-}
-
-func axpyPieces(alpha float64, x, y []float64, lanes int, asm func(n int, alpha float64, x, y *float64)) {
-	i := 0
-	for whole := len(x) &^ (lanes - 1); i < whole; {
-		n := min(piece, whole-i)
-		asm(n, alpha, &x[i], &y[i])
-		i += n
-	}
-	for ; i < len(x); i++ {
-		y[i] = math.FMA(alpha, x[i], y[i])
-	}
 }
 
 func expF64AVX512(dst, x []float64, shift float64) {
@@ -170,24 +118,4 @@ func expF32AVX512(dst, x []float32, shift float32) {
 
 func expF32AVX2(dst, x []float32, shift float32) {
 	expPieces(dst, x, shift, 8, func(n int, dst, x *float32, shift float32) { exp32AVX2(n, dst, x, shift) })
-}
-
-// expPieces sends the last elements through the same code in a padded vector,
-// so that an element's bits do not depend on its place.
-func expPieces[E Float](dst, x []E, shift E, lanes int, asm func(n int, dst, x *E, shift E)) {
-	i := 0
-	for whole := len(x) &^ (lanes - 1); i < whole; {
-		n := min(piece, whole-i)
-		asm(n, &dst[i], &x[i], shift)
-		i += n
-	}
-	if i < len(x) {
-		w := workspaceOf[E]()
-		tail := grow(&w.c, 16)
-		clear(tail)
-		copy(tail, x[i:])
-		asm(lanes, &tail[0], &tail[0], shift)
-		copy(dst[i:], tail)
-		w.free()
-	}
 }

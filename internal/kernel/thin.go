@@ -5,17 +5,17 @@ package kernel
 // rows, X [k, 8] and C [blocks·rows, 8] compact.
 type thin struct {
 	rows int
+	call int // blocks × k in one call: at most about 20 µs
 	run  func(blocks, k int, a []float64, ars, aks int, x, c []float64)
 }
 
 // Slices of k: by rows a slice of X stays in the first-level cache; by columns
-// each pass streams so many rows of A at once. thinCall bounds one call.
+// each pass streams so many rows of A at once.
 const (
 	thinWidth    = 8
 	thinRowK     = 256
 	thinColumnK  = 32
-	thinCall     = 16384 // blocks × k: at most about 20 µs
-	thinMinBlock = 4     // of micro-kernel rows; below, packing costs nothing
+	thinMinBlock = 4 // of micro-kernel rows; below, packing costs nothing
 )
 
 // thinProduct computes C = A·B if C has at most eight columns or rows, and
@@ -61,7 +61,7 @@ func (s *set) thinAccumulate(m, k int, a Operand[float64], x, c []float64) {
 	for p := 0; p < k; p += step {
 		kc := min(step, k-p)
 		src, xp := a.Data[p*aks:], x[p*thinWidth:]
-		for i, most := 0, max(1, thinCall/kc); i < whole; i += most {
+		for i, most := 0, max(1, s.thin.call/kc); i < whole; i += most {
 			s.thin.run(min(most, whole-i), kc, src[i*rows*ars:], ars, aks, xp, c[i*rows*thinWidth:])
 		}
 		if edge := m - whole*rows; edge > 0 {

@@ -1,0 +1,126 @@
+package kernel
+
+// gemm32NEON computes an 8×12 tile of C = A·B, or of C += A·B if add is 1. A lies as [k][8]; element (p, j) of B is b[p·bks+j].
+//
+//go:noescape
+func gemm32NEON(k int, a *float32, b *float32, bks int, c *float32, ldc int, add int)
+
+// gemm64NEON computes a 6×8 tile of C = A·B, or of C += A·B if add is 1. A lies as [k][6]; element (p, j) of B is b[p·bks+j].
+//
+//go:noescape
+func gemm64NEON(k int, a *float64, b *float64, bks int, c *float64, ldc int, add int)
+
+// thin64NEON computes C += A·X for blocks·4 rows. Element (i, p) of A is a[i·ars+p·aks], X is [k, 8] and C [blocks·4, 8], both compact.
+//
+//go:noescape
+func thin64NEON(blocks, k int, a *float64, ars, aks int, x *float64, c *float64)
+
+// transpose32NEON stores the transpose of src, 4 rows of blocks·4 elements that lie ss apart, in dst, whose rows of 4 lie ds apart.
+//
+//go:noescape
+func transpose32NEON(blocks int, src *float32, ss int, dst *float32, ds int)
+
+// transpose64NEON stores the transpose of src, 2 rows of blocks·2 elements that lie ss apart, in dst, whose rows of 2 lie ds apart.
+//
+//go:noescape
+func transpose64NEON(blocks int, src *float64, ss int, dst *float64, ds int)
+
+// dot64NEON returns Σ x·y over n elements, a multiple of 4.
+//
+//go:noescape
+func dot64NEON(n int, x, y *float64) float64
+
+// axpy64NEON adds alpha·x to y over n elements, a multiple of 4.
+//
+//go:noescape
+func axpy64NEON(n int, alpha float64, x, y *float64)
+
+// exp32NEON stores e^(x−shift) over n elements, a positive multiple of 8.
+//
+//go:noescape
+func exp32NEON(n int, dst, x *float32, shift float32)
+
+// exp64NEON stores e^(x−shift) over n elements, a positive multiple of 4.
+//
+//go:noescape
+func exp64NEON(n int, dst, x *float64, shift float64)
+
+// expsum32NEON stores e^(x−shift) over n elements, a positive multiple of 8, and returns their sum.
+//
+//go:noescape
+func expsum32NEON(n int, dst, x *float32, shift float32) float64
+
+// weigh64NEON stores exp(z−top) in z over n elements, a positive multiple of 4, z ≤ top, and adds Σt, Σt², Σe, Σe·t, Σe², Σe·w to sums, t = z−top.
+//
+//go:noescape
+func weigh64NEON(n int, z, w *float64, top float64, sums *float64)
+
+// peak32NEON returns the largest of n elements, a positive multiple of 8.
+//
+//go:noescape
+func peak32NEON(n int, x *float32) float32
+
+// peak64NEON returns the largest of n elements, a positive multiple of 4.
+//
+//go:noescape
+func peak64NEON(n int, x *float64) float64
+
+// peakabs64NEON returns the largest magnitude of n elements, a positive multiple of 4; NaN is passed over.
+//
+//go:noescape
+func peakabs64NEON(n int, x *float64) float64
+
+// times32NEON multiplies n elements, a multiple of 8.
+//
+//go:noescape
+func times32NEON(n int, factor float32, x *float32)
+
+// times64NEON multiplies n elements, a multiple of 4.
+//
+//go:noescape
+func times64NEON(n int, factor float64, x *float64)
+
+// spread64NEON multiplies n elements of x, a multiple of 4, and adds the products to sum.
+//
+//go:noescape
+func spread64NEON(n int, factor float64, x, sum *float64)
+
+// rotate64NEON rotates n elements, a multiple of 4: x, y = c·x + s·y, c·y − s·x.
+//
+//go:noescape
+func rotate64NEON(n int, c, s float64, x, y *float64)
+
+// rowdots64NEON stores in y the dot products of blocks·4 rows of k elements, a positive multiple of 4, that lie ars apart, with x.
+//
+//go:noescape
+func rowdots64NEON(blocks, k int, a *float64, ars int, x, y *float64)
+
+// fewrows64NEON adds to y[j·ys+i] the dot product of row i of a and x[j·xs:] over k elements, a positive multiple of 4, for blocks·4 rows that lie ars apart and j < 4.
+//
+//go:noescape
+func fewrows64NEON(blocks, k int, a *float64, ars int, x *float64, xs int, y *float64, ys int)
+
+// fewcols64NEON adds to y[j·ys+c] the sum over rows i of x[j·xs+i]·a[i·ars+c] for blocks·8 columns c and j < 4.
+//
+//go:noescape
+func fewcols64NEON(blocks, rows int, a *float64, ars int, x *float64, xs int, y *float64, ys int)
+
+// scaleadd64NEON multiplies p by n and adds the result to w over n0 elements, a multiple of 4.
+//
+//go:noescape
+func scaleadd64NEON(n0 int, p, n, w *float64)
+
+// muladd64NEON adds p·u to s over n0 elements, a multiple of 4.
+//
+//go:noescape
+func muladd64NEON(n0 int, s, p, u *float64)
+
+// muldiff64NEON multiplies p by u − s over n0 elements, a multiple of 4.
+//
+//go:noescape
+func muldiff64NEON(n0 int, p, u, s *float64)
+
+// over64NEON sets x to alpha/x over n elements, a multiple of 4.
+//
+//go:noescape
+func over64NEON(n int, alpha float64, x *float64)
