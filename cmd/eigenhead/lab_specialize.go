@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -247,6 +248,10 @@ func (c *labSpecializeCmd) bridge(e *env) (*specialize.Bridge, error) {
 	defer clear()
 	r, err := eigenhead.Scan(e.ctx, c.Model, &eigenhead.Options{Text: c.Text, Context: c.Context, Layers: strconv.Itoa(c.Layer),
 		Measures: []string{"overlap.max"}, Seed: c.Seed, Capture: file, Progress: update})
+	var usage *xerr.Usage
+	if errors.As(err, &usage) && strings.HasPrefix(usage.Flag, "--layers ") { // scan's flag, not this command's
+		return nil, &xerr.Usage{Flag: fmt.Sprintf("--layer %d", c.Layer), Found: usage.Found, Want: usage.Want}
+	}
 	if err != nil {
 		return nil, err
 	}
