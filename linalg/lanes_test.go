@@ -22,7 +22,7 @@ func TestLanesAreWhatTheySay(t *testing.T) {
 		md := clone(p)
 		MulDiff(md, q, w)
 		for i := range p {
-			if v := p[i] * q[i]; sp[i] != v || sw[i] != w[i]+v {
+			if v := float64(p[i] * q[i]); sp[i] != v || sw[i] != w[i]+v {
 				t.Fatalf("ScaleAdd at %d: %g, %g, want %g, %g", i, sp[i], sw[i], v, w[i]+v)
 			}
 			if fused, plain := math.FMA(p[i], q[i], w[i]), w[i]+p[i]*q[i]; ma[i] != fused && ma[i] != plain {
