@@ -18,29 +18,28 @@ def visibility(mask: torch.Tensor | None, tokens: int, causal: bool, window: int
     mask is [1, 1 or H, T, T'] or [H, T, T'] or None: boolean (true: visible) or added
     to scores. causal says what None means; window is the layer's declared window,
     which a mask cannot show while T is below it. The bias returned is [1 or H, T, T],
-    or None where it is zero.
+    or None where it is zero. Without a mask nothing of size T² is made.
     """
-    grid = torch.ones(tokens, tokens, dtype=torch.bool)
-    lower = grid.tril()
     if mask is None:
-        seen, bias = (lower if causal else grid)[None], None
         if causal and window and window < tokens:
             raise CaptureError(f"attention without a mask and with a window of {window}, want one that shows it for {tokens} tokens")
+        return (f"window:{window}" if window else "causal") if causal else "none", None
+    mask = mask.detach().cpu()
+    mask = (mask[0] if mask.dim() == 4 else mask)[..., :tokens, :tokens]
+    if mask.dim() == 2:
+        mask = mask[None]
+    if mask.shape[-2:] != (tokens, tokens):
+        raise CaptureError(f"attention mask of shape {list(mask.shape)}, want [heads, {tokens}, {tokens}]")
+    if mask.dtype == torch.bool:
+        seen, bias = mask, None
     else:
-        mask = mask.detach().cpu()
-        mask = (mask[0] if mask.dim() == 4 else mask)[..., :tokens, :tokens]
-        if mask.shape[-2:] != grid.shape:
-            raise CaptureError(f"attention mask of shape {list(mask.shape)}, want [heads, {tokens}, {tokens}]")
-        if mask.dtype == torch.bool:
-            seen, bias = mask, None
-        else:
-            mask = mask.float()
-            seen = mask > torch.finfo(torch.float16).min  # the least that any type masks with
-            bias = mask.masked_fill(~seen, 0)
-            bias = bias if bias.any() else None
+        mask = mask.float()
+        seen = mask > torch.finfo(torch.float16).min  # the least that any type masks with
+        bias = mask.masked_fill(~seen, 0)
+        bias = bias if bias.any() else None
     if (seen != seen[:1]).any():
         raise CaptureError("attention mask: heads see different keys, want the same for all heads of a layer")
-    return _word(seen[0], lower, window), bias
+    return _word(seen[0], torch.ones(tokens, tokens, dtype=torch.bool).tril(), window), bias
 
 
 def _word(seen: torch.Tensor, lower: torch.Tensor, window: int | None) -> str:

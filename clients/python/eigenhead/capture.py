@@ -188,9 +188,12 @@ def encode(tensors: Mapping[str, torch.Tensor], metadata: Mapping[str, str]) -> 
 
 
 def write_chunks(path: str | os.PathLike, chunks: Iterator[bytes | memoryview]) -> None:
-    """Writes the bytes under a temporary name beside path and renames that."""
-    path = os.fspath(path)
-    temporary = f"{path}.{secrets.token_hex(4)}.tmp"
+    """Writes the bytes under a temporary name beside path and renames that.
+
+    The name begins with a dot: who watches the folder looks past it.
+    """
+    folder, name = os.path.split(os.fspath(path))
+    temporary = os.path.join(folder, f".{name}.{secrets.token_hex(4)}.tmp")
     try:
         with open(temporary, "xb") as f:
             for chunk in chunks:

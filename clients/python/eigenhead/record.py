@@ -22,7 +22,7 @@ from .capture import CaptureError, Layer
 NAME = "eigenhead"  # in transformers' registry of attention functions
 
 _NORM = re.compile(r"(q|k|query|key)_?(layer)?_?norm")
-_KV_COUNTS = ("num_key_value_heads", "num_kv_heads")
+_KV_COUNTS = ("num_key_value_heads", "num_kv_heads", "n_kv_heads", "n_kv_head", "n_kv", "num_kv", "kv_heads")
 
 
 def uses_registry(kind: type) -> bool:
@@ -63,9 +63,9 @@ class Recorder:
     One sequence at a time: a second pass, or a batch of more than one, is refused.
     """
 
-    def __init__(self, model: torch.nn.Module):
+    def __init__(self, model: torch.nn.Module, modules: dict[int, tuple[torch.nn.Module, torch.nn.Module]] | None = None):
         self.model = model
-        self.modules = attention_layers(model)
+        self.modules = attention_layers(model) if modules is None else modules
         self.qk_norm = has_qk_norm(self.modules)
         self.layers: dict[int, Layer] = {}
         self._current: int | None = None
@@ -79,8 +79,8 @@ class Recorder:
                 after = layer.register_forward_hook(lambda *_: self._leave())
                 self._undo.callback(before.remove)
                 self._undo.callback(after.remove)
-            for own in (_registry, _sdpa, _gptj, _bloom):
-                self._undo.enter_context(own(self))
+            for way in self.ways():
+                self._undo.enter_context(way(self))
         except BaseException:
             self._undo.close()
             raise
@@ -88,6 +88,10 @@ class Recorder:
 
     def __exit__(self, *error) -> None:
         self._undo.close()
+
+    def ways(self) -> tuple[Callable, ...]:
+        """The ways into a model's attention, each a context manager of a recorder."""
+        return _registry, _sdpa, gptj, bloom
 
     def _enter(self, index: int, args: tuple, kwargs: dict) -> None:
         self._current = index
@@ -106,11 +110,7 @@ class Recorder:
 
         q is [1, H, T, d], k and v [1, n_kv, T, …]; mask as in attention.visibility.
         """
-        index = self._current
-        if index in self.layers:
-            raise CaptureError(f"layer {index}: attention ran twice, want one pass over one sequence")
-        if len(q) != 1 or q.shape[2] != k.shape[2]:
-            raise CaptureError(f"layer {index}: q of shape {list(q.shape)} and k of {list(k.shape)}, want one whole sequence")
+        index = self._check(q, k)
         k, v = self._shared(k, v)
         word, bias = attention.visibility(mask, q.shape[2], causal, window)
         precise = torch.promote_types(q.dtype, torch.float32)
@@ -120,6 +120,15 @@ class Recorder:
             layer.alibi = attention.slopes(bias.expand(q.shape[1], -1, -1), word).to(q.device)
         self.layers[index] = layer
         return attention.attend(layer).to(q.dtype)[None]
+
+    def _check(self, q, k) -> int:
+        """The layer that is running, if this is its one pass over one sequence."""
+        index = self._current
+        if index in self.layers:
+            raise CaptureError(f"layer {index}: attention ran twice, want one pass over one sequence")
+        if len(q) != 1 or q.shape[2] != k.shape[2]:
+            raise CaptureError(f"layer {index}: q of shape {list(q.shape)} and k of {list(k.shape)}, want one whole sequence")
+        return index
 
     def _shared(self, k, v):
         """Undoes the repetition of keys that several heads share."""
@@ -136,16 +145,20 @@ class Recorder:
 _active: list[Recorder] = []
 
 
+def unscaled(module, query, scaling: float | None) -> tuple[torch.Tensor, float]:
+    """Queries before any scale, and the scale on q·k, of a layer in the registry's terms."""
+    if scaling is None:  # GPT-2 before transformers 5 leaves the scale to the function
+        scale = query.shape[-1] ** -0.5 if getattr(module, "scale_attn_weights", True) else 1.0
+        return query, scale / (module.layer_idx + 1) if getattr(module, "scale_attn_by_inverse_layer_idx", False) else scale
+    if scaling == 1.0 and isinstance(own := getattr(module, "scaling", None), float) and own != 1.0:
+        return query / own, own  # OPT scales q before; the capture has q unscaled
+    return query, scaling
+
+
 def _function(module, query, key, value, attention_mask, scaling=None, softcap=None, sliding_window=None, s_aux=None,
               is_causal=None, **_):
     """What transformers' models find in their registry under NAME."""
-    q, scale = query, scaling
-    if scale is None:  # GPT-2 before transformers 5 leaves the scale to the function
-        scale = query.shape[-1] ** -0.5 if getattr(module, "scale_attn_weights", True) else 1.0
-        if getattr(module, "scale_attn_by_inverse_layer_idx", False):
-            scale /= module.layer_idx + 1
-    elif scale == 1.0 and isinstance(own := getattr(module, "scaling", None), float) and own != 1.0:
-        q, scale = query / own, own  # OPT scales q before; the capture has q unscaled
+    q, scale = unscaled(module, query, scaling)
     causal = getattr(module, "is_causal", True) if is_causal is None else is_causal
     out = _active[-1].take(q, key, value, attention_mask, scale=scale, causal=causal, window=sliding_window, softcap=softcap, sink=s_aux)
     return out.transpose(1, 2).contiguous(), None
@@ -172,7 +185,7 @@ def _registry(recorder: Recorder) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _replaced(owner, name: str, new: Callable) -> Iterator[None]:
+def replaced(owner, name: str, new: Callable) -> Iterator[None]:
     """owner.name is new; for an object, its class's own comes back by deletion."""
     there = name in vars(owner)
     old = getattr(owner, name)
@@ -195,7 +208,7 @@ def _sdpa(recorder: Recorder) -> Iterator[None]:
             return own(query, key, value, attn_mask, dropout_p, is_causal, scale=scale, enable_gqa=enable_gqa)
         return recorder.take(query, key, value, attn_mask, scale=query.shape[-1] ** -0.5 if scale is None else scale, causal=is_causal)
 
-    with _replaced(torch.nn.functional, "scaled_dot_product_attention", sdpa):
+    with replaced(torch.nn.functional, "scaled_dot_product_attention", sdpa):
         yield
 
 
@@ -204,7 +217,7 @@ def _of_class(recorder: Recorder, name: str) -> list[torch.nn.Module]:
 
 
 @contextlib.contextmanager
-def _gptj(recorder: Recorder) -> Iterator[None]:
+def gptj(recorder: Recorder) -> Iterator[None]:
     """GPT-J before transformers 5: one method from q, k, v to the output."""
     with contextlib.ExitStack() as undo:
         for attn in _of_class(recorder, "GPTJAttention"):
@@ -214,12 +227,12 @@ def _gptj(recorder: Recorder) -> Iterator[None]:
             def own(query, key, value, attention_mask=None, *_, scale=attn.head_dim ** -0.5):
                 return recorder.take(query, key, value, attention_mask, scale=scale, causal=True), None
 
-            undo.enter_context(_replaced(attn, "_attn", own))
+            undo.enter_context(replaced(attn, "_attn", own))
         yield
 
 
 @contextlib.contextmanager
-def _bloom(recorder: Recorder) -> Iterator[None]:
+def bloom(recorder: Recorder) -> Iterator[None]:
     """BLOOM: q, k and v come of one method, the output goes through another, and the
     bias of distance is an argument."""
     with contextlib.ExitStack() as undo:
@@ -241,6 +254,6 @@ def _bloom(recorder: Recorder) -> Iterator[None]:
                 return own(recorder.take(*seen["qkv"], mask, scale=scale, causal=True)[0])
 
             undo.callback(attn.register_forward_pre_hook(before, with_kwargs=True).remove)
-            undo.enter_context(_replaced(attn, "_reshape", reshape))
-            undo.enter_context(_replaced(attn, "_merge_heads", merge))
+            undo.enter_context(replaced(attn, "_reshape", reshape))
+            undo.enter_context(replaced(attn, "_merge_heads", merge))
         yield

@@ -1,0 +1,46 @@
+"""The tap as a callback of transformers' Trainer; importing it imports transformers."""
+
+from __future__ import annotations
+
+import transformers
+
+from .tap import Tap
+
+_NAMES = {"learning_rate": "lr"}
+_LEFT_OUT = {"epoch", "total_flos"}
+
+
+class TapCallback(transformers.TrainerCallback):
+    """Makes a Tap of the trained model when training begins; takes Tap's options.
+
+        Trainer(..., callbacks=[eigenhead.TapCallback(probe=batch, sink="runs/a")])
+
+    The learning rate goes at each step; loss and gradient norm at each logging step,
+    as the Trainer tells them: logging_steps=1 gives every step.
+    """
+
+    def __init__(self, **options):
+        self.options, self.tap = options, None
+
+    def on_train_begin(self, args, state, control, model=None, **_):
+        """Makes the tap, and probes where training starts."""
+        if state.is_world_process_zero:
+            self.tap = Tap(model, **self.options)
+            self.tap.step(state.global_step)
+
+    def on_step_end(self, args, state, control, lr_scheduler=None, **_):
+        """Tells the learning rate, and probes if it is time."""
+        if self.tap:
+            rates = lr_scheduler.get_last_lr() if lr_scheduler is not None else [None]
+            self.tap.step(state.global_step, lr=rates[0])
+
+    def on_log(self, args, state, control, logs=None, **_):
+        """Tells what the Trainer logs, the evaluation's numbers too."""
+        if self.tap:
+            numbers = {_NAMES.get(k, k): v for k, v in (logs or {}).items() if isinstance(v, (int, float)) and k not in _LEFT_OUT and not k.startswith("train_")}
+            self.tap.scalars(state.global_step, **numbers)
+
+    def on_train_end(self, args, state, control, **_):
+        """Delivers the rest."""
+        if self.tap:
+            self.tap.close()

@@ -1,0 +1,265 @@
+"""Captures and scalars to `eigenhead serve` by HTTP, or to the disk until it answers.
+
+It is called by one thread, the writer's, and may take as long as it likes there.
+"""
+
+from __future__ import annotations
+
+import email.utils
+import hashlib
+import http.client
+import json
+import logging
+import os
+import pathlib
+import random
+import ssl
+import time
+import urllib.parse
+
+from .folder import Body, Counts
+from .spool import Entry, Spool
+
+log = logging.getLogger("eigenhead")
+
+_FIRST, _MOST = 1.0, 60.0  # seconds between attempts: doubled up to the most; chosen
+_LONGEST = 3600.0  # the longest Retry-After that is believed; chosen
+_TRIES = 10  # answers of 5xx to one file before it goes: the server lives and cannot take it; chosen
+_LOCAL = {"localhost", "127.0.0.1", "::1"}
+
+
+class Server:
+    """A monitor at http://host:port or https://….
+
+    What it does not take now waits in the folder spool (by default one for each server
+    in the user's cache folder), at most spool_bytes of it, and is sent by this process
+    or a later one. 200 and 201 are taken; 409 and other refusals are logged and not
+    sent again; 429 waits as Retry-After says; 401, 403, 5xx and silence are tried again.
+    """
+
+    def __init__(self, url: str, token: str | None = None, *, spool=None, spool_bytes: int = 1 << 30, timeout: float = 30.0,
+                 tls: ssl.SSLContext | None = None):
+        parts = urllib.parse.urlsplit(url)
+        if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment:
+            raise ValueError(f"sink: {url!r}, want http://host:port or https://host:port")
+        self.url, self.timeout = url.rstrip("/"), timeout
+        self._token = token or os.environ.get("EIGENHEAD_TOKEN")
+        self._where = (parts.hostname, parts.port)
+        self._prefix = parts.path.rstrip("/")
+        self._tls = None if parts.scheme == "http" else tls or ssl.create_default_context()
+        if self._token and self._tls is None and parts.hostname not in _LOCAL:
+            log.warning("%s: the token goes over the network in the clear, want https", self.url)
+        if spool is None:
+            cache = pathlib.Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser()
+            spool = cache / "eigenhead" / "spool" / hashlib.sha256(self.url.encode()).hexdigest()[:16]
+        self.spool = Spool(spool, spool_bytes)
+        self.counts = Counts()
+        self._connection: http.client.HTTPConnection | None = None
+        self._retry_at = 0.0 if self.spool.entries() else None  # monotonic; None: all is well
+        self._delay = _FIRST
+        self._tries: dict[str, int] = {}
+        self._said: set[str] = set()
+        self._aborted = False
+        self._jitter = random.Random()  # of our own: training's draws stay as they are
+
+    def __str__(self) -> str:
+        return self.url
+
+    @property
+    def run(self) -> str | None:
+        """No server names a run."""
+        return None
+
+    def capture(self, run: str, step: int, sample: int, body: Body) -> None:
+        """Delivers one capture or spools it. Raises OSError where the disk does."""
+        self._deliver(run, True, body)
+
+    def scalars(self, run: str, lines: bytes) -> None:
+        """Delivers lines or spools them."""
+        self._deliver(run, False, lambda: [lines])
+
+    def tick(self) -> float | None:
+        """Sends one file of the spool if it is time. Seconds until the next call; None:
+        nothing waits."""
+        if self._retry_at is None or self._aborted:
+            return None
+        if (left := self._retry_at - time.monotonic()) > 0:
+            return left
+        entries = self.spool.entries()
+        if not entries:
+            self._well()
+            return None
+        entry = min(entries, key=lambda e: (self._tries.get(e.path.name, 0), e.path.name))
+        self._resend(entry)
+        self.counts.waiting = sum(e.capture for e in self.spool.entries())
+        return None if self._retry_at is None else max(self._retry_at - time.monotonic(), 0.0)
+
+    def finish(self) -> None:
+        """Sends what waits as long as the server takes it; the rest stays on disk."""
+        if self._retry_at is not None and not self._aborted:
+            self._retry_at = 0.0  # one more try, whatever the pause was
+        while self.tick() == 0.0:
+            pass
+        if waiting := len(self.spool.entries()):
+            log.warning("%s: %d files wait in %s; the next run to this server sends them", self.url, waiting, self.spool.path)
+        if self._connection:
+            self._connection.close()
+
+    def abort(self) -> None:
+        """Breaks off what hangs, from another thread: everything goes to the spool."""
+        self._aborted = True
+        sock = getattr(self._connection, "sock", None)
+        if sock is not None:
+            try:
+                sock.shutdown(2)
+            except OSError:
+                pass
+
+    def _deliver(self, run: str, capture: bool, body: Body) -> None:
+        size = sum(len(chunk) for chunk in body())
+        if self._retry_at is None and not self._aborted and self._post(run, capture, body, size):
+            return
+        if self._retry_at is None:
+            self._retry_at = 0.0
+        if not self.spool.add(run, capture, body, size):
+            log.warning("%s: a capture of %d bytes is larger than the spool's %d and is lost", self.url, size, self.spool.limit)
+        self.counts.lost += self.spool.lost
+        if self.spool.lost:
+            self._once("spool", "%s: the spool %s is full: the oldest captures go", self.url, self.spool.path)
+        self.spool.lost = 0
+        self.counts.waiting = sum(e.capture for e in self.spool.entries())
+
+    def _resend(self, entry: Entry) -> None:
+        try:
+            data = entry.path.read_bytes()
+        except FileNotFoundError:
+            return  # another process sent it
+        if self._post(entry.run, entry.capture, lambda: [data], len(data), entry):
+            self.spool.remove(entry)
+            self._tries.pop(entry.path.name, None)
+
+    def _post(self, run: str, capture: bool, body: Body, size: int, entry: Entry | None = None) -> bool:
+        """Whether the file needs no more sending, because it was taken or never will be."""
+        what = "captures" if capture else "scalars"
+        headers = {"Content-Length": str(size), "Content-Type": "application/octet-stream" if capture else "application/x-ndjson"}
+        if self._token:
+            headers["Authorization"] = f"Bearer {self._token}"
+        try:
+            status, after, text = self._ask(f"{self._prefix}/api/v1/runs/{run}/{what}", headers, body)
+        except (OSError, http.client.HTTPException) as err:
+            self._drop_connection()
+            self._later(f"does not answer ({type(err).__name__}: {err})")
+            return False
+        if status in (200, 201, 202, 204):
+            self._taken(capture, body)
+            return True
+        if status in (401, 403, 408, 429) or status >= 500:
+            self._again(status, after, text, entry)
+            gone = entry is not None and self._tries.get(entry.path.name, 0) >= _TRIES
+            if gone:
+                self._refuse(run, capture, f"answered {status} {_TRIES} times: {text}")
+            return gone
+        self._refuse(run, capture, f"answered {status}: {text}")
+        return True
+
+    def _ask(self, path: str, headers: dict, body: Body) -> tuple[int, str | None, str]:
+        """One request; over a connection that the server closed meanwhile, two."""
+        fresh = self._connection is None
+        try:
+            return self._request(path, headers, body)
+        except (ConnectionError, http.client.BadStatusLine):
+            if fresh or self._aborted:
+                raise
+            self._drop_connection()
+            return self._request(path, headers, body)
+
+    def _request(self, path: str, headers: dict, body: Body) -> tuple[int, str | None, str]:
+        if self._connection is None:
+            kind, more = (http.client.HTTPConnection, {}) if self._tls is None else (http.client.HTTPSConnection, {"context": self._tls})
+            self._connection = kind(*self._where, timeout=self.timeout, **more)
+        c = self._connection
+        c.putrequest("POST", path)
+        for name, value in headers.items():
+            c.putheader(name, value)
+        c.endheaders()
+        try:
+            for chunk in body():
+                if len(chunk):
+                    c.send(chunk)
+        except (BrokenPipeError, ConnectionResetError):
+            pass  # a refusal may have come before the whole body went
+        answer = c.getresponse()
+        text = answer.read(4096).decode("utf-8", "replace").strip()
+        if not answer.isclosed() or answer.will_close:
+            self._drop_connection()
+        return answer.status, answer.getheader("Retry-After"), _message(text)
+
+    def _taken(self, capture: bool, body: Body) -> None:
+        if capture:
+            self.counts.delivered += 1
+        else:
+            self.counts.scalars += sum(bytes(chunk).count(b"\n") for chunk in body())
+        if self._retry_at is not None and self._delay > _FIRST:
+            log.warning("%s: answers again; sending what waited", self.url)
+        if self._retry_at is not None:
+            self._retry_at = 0.0
+        self._delay = _FIRST
+
+    def _again(self, status: int, after: str | None, text: str, entry: Entry | None) -> None:
+        if status >= 500 and entry is not None:
+            self._tries[entry.path.name] = self._tries.get(entry.path.name, 0) + 1
+        if status in (401, 403):
+            self._once("token", "%s: answered %d: %s; captures wait in %s until the token is right", self.url, status, text, self.spool.path)
+        self._later(f"answered {status}: {text}", _seconds(after) if status in (429, 503) else None)
+
+    def _later(self, why: str, pause: float | None = None) -> None:
+        if self._delay == _FIRST and pause is None and not self._aborted:
+            log.warning("%s: %s; captures wait in %s, training goes on", self.url, why, self.spool.path)
+        if pause is None:
+            pause = self._delay * (1 + self._jitter.random() / 4)
+            self._delay = min(2 * self._delay, _MOST)
+        self._retry_at = time.monotonic() + pause
+
+    def _well(self) -> None:
+        self._retry_at, self._delay = None, _FIRST
+        self.counts.waiting = 0
+
+    def _refuse(self, run: str, capture: bool, why: str) -> None:
+        if capture:
+            self.counts.refused += 1
+        else:
+            self.counts.scalars_lost += 1
+        log.warning("%s: run %s: %s; %s not sent again", self.url, run, why, "the capture is" if capture else "these scalars are")
+
+    def _once(self, kind: str, text: str, *args) -> None:
+        if kind not in self._said:
+            self._said.add(kind)
+            log.warning(text, *args)
+
+    def _drop_connection(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+        self._connection = None
+
+
+def _message(text: str) -> str:
+    """The error of the server's JSON, or the first line of anything else."""
+    try:
+        answer = json.loads(text)
+        return str(answer["error"]) + (f" ({answer['hint']})" if answer.get("hint") else "")
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return (text.splitlines() or ["no reason given"])[0][:200]
+
+
+def _seconds(after: str | None) -> float | None:
+    """Retry-After, in seconds or as a date."""
+    if after is None:
+        return None
+    try:
+        return min(max(float(after), 0.0), _LONGEST)
+    except ValueError:
+        pass
+    try:
+        return min(max(email.utils.parsedate_to_datetime(after).timestamp() - time.time(), 0.0), _LONGEST)
+    except (TypeError, ValueError):
+        return None
