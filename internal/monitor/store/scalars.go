@@ -1,0 +1,182 @@
+package store
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/eigenhead/eigenhead/internal/monitor"
+	"github.com/eigenhead/eigenhead/internal/xerr"
+)
+
+// Limits of scalars: what a trainer sends is far below, what an attacker may not.
+const (
+	maxScalarName = 100
+	maxScalars    = 256 // of one step
+)
+
+// CheckScalars reports whether the scalars of a step can be kept.
+//
+// Errors: *xerr.Format.
+func CheckScalars(sc monitor.Scalars) error {
+	if err := checkStep(sc.Step); err != nil {
+		return err
+	}
+	if len(sc.Values) > maxScalars {
+		return &xerr.Format{What: fmt.Sprintf("scalars of step %d", sc.Step), Found: len(sc.Values), Want: fmt.Sprintf("at most %d", maxScalars)}
+	}
+	bad := func(r rune) bool { return r < ' ' || r == 0x7f }
+	for name := range sc.Values {
+		if name == "" || len(name) > maxScalarName || !utf8.ValidString(name) || strings.ContainsFunc(name, bad) {
+			return &xerr.Format{What: "name of a scalar", Found: fmt.Sprintf("%.120q", name), Want: "1 to 100 bytes of printable UTF-8"}
+		}
+	}
+	return nil
+}
+
+// SaveScalars keeps numbers of single steps, making the run if it is new. A step
+// that is there keeps its other names; for the same name the last one counts.
+//
+// Errors: *xerr.Format for what CheckScalars refuses (nothing is then kept);
+// ErrNoSpace; else the system's.
+func (s *Store) SaveScalars(ctx context.Context, run string, all []monitor.Scalars) error {
+	if err := checkRun(run); err != nil {
+		return err
+	}
+	for _, sc := range all {
+		if err := CheckScalars(sc); err != nil {
+			return err
+		}
+	}
+	if len(all) == 0 {
+		return nil
+	}
+	return s.write(ctx, func(g *group) error {
+		id, err := s.runOf(g, run)
+		if err != nil {
+			return err
+		}
+		names := map[string]int64{}
+		for _, sc := range all {
+			if err := g.mergeScalars(id, sc, names); err != nil {
+				return err
+			}
+		}
+		return g.exec(`UPDATE runs SET last = max(last, ?) WHERE id = ?`, s.now().UnixNano(), id)
+	})
+}
+
+func (g *group) mergeScalars(run int64, sc monitor.Scalars, names map[string]int64) error {
+	values := map[int64]float64{}
+	var data []byte
+	found, err := g.scan(`SELECT data FROM scalars WHERE run = ? AND step = ?`, []any{run, sc.Step}, &data)
+	if found {
+		values, err = unpackScalars(data)
+	}
+	if err != nil {
+		return err
+	}
+	for _, name := range slices.Sorted(maps.Keys(sc.Values)) {
+		id, known := names[name]
+		if !known {
+			if id, err = g.scalarID(name); err != nil {
+				return err
+			}
+			names[name] = id
+		}
+		values[id] = sc.Values[name]
+	}
+	return g.exec(`INSERT INTO scalars (run, step, data) VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET data = excluded.data`,
+		run, sc.Step, packScalars(values))
+}
+
+func (g *group) scalarID(name string) (int64, error) {
+	var id int64
+	found, err := g.scan(`SELECT id FROM scalar_names WHERE name = ?`, []any{name}, &id)
+	if found || err != nil {
+		return id, err
+	}
+	return g.insert(`INSERT INTO scalar_names (name) VALUES (?)`, name)
+}
+
+// packScalars writes pairs of the name's id (uvarint) and a float64.
+func packScalars(values map[int64]float64) []byte {
+	b := []byte{}
+	for _, id := range slices.Sorted(maps.Keys(values)) {
+		b = appendFloat(binary.AppendUvarint(b, uint64(id)), values[id])
+	}
+	return b
+}
+
+func unpackScalars(b []byte) (map[int64]float64, error) {
+	values := map[int64]float64{}
+	for len(b) > 0 {
+		id, n := binary.Uvarint(b)
+		if n <= 0 || id > math.MaxInt64 || len(b) < n+8 {
+			return nil, fmt.Errorf("scalars end in the middle of a number")
+		}
+		values[int64(id)] = math.Float64frombits(binary.LittleEndian.Uint64(b[n:]))
+		b = b[n+8:]
+	}
+	return values, nil
+}
+
+// Scalars returns a run's scalars by step.
+//
+// Errors: ErrNotFound for an unknown run; *ErrCorrupt; else the system's.
+func (s *Store) Scalars(ctx context.Context, run string, r *Range) ([]monitor.Scalars, error) {
+	id, err := s.runID(ctx, run)
+	if err != nil {
+		return nil, err
+	}
+	type row struct {
+		step int64
+		data []byte
+	}
+	from, to, limit := r.bounds()
+	rows, err := s.read.QueryContext(ctx, `SELECT step, data FROM scalars WHERE run = ? AND step BETWEEN ? AND ?
+		ORDER BY step DESC LIMIT ?`, id, from, to, limit)
+	raw, err := collect(rows, err, func(sc scanner) (r row, err error) { return r, sc.Scan(&r.step, &r.data) })
+	if err != nil {
+		return nil, named(s.database(), err)
+	}
+	names, err := s.scalarNames(ctx) // after the rows: every id in them has its name by now
+	if err != nil {
+		return nil, err
+	}
+	all := make([]monitor.Scalars, 0, len(raw))
+	for _, r := range slices.Backward(raw) {
+		values, err := unpackScalars(r.data)
+		if err != nil {
+			return nil, &ErrCorrupt{File: s.database(), Err: fmt.Errorf("scalars of %s, step %d: %w", run, r.step, err)}
+		}
+		sc := monitor.Scalars{Step: r.step, Values: make(map[string]float64, len(values))}
+		for id, v := range values {
+			name, ok := names[id]
+			if !ok {
+				return nil, &ErrCorrupt{File: s.database(), Err: fmt.Errorf("scalars of %s, step %d: no name %d", run, r.step, id)}
+			}
+			sc.Values[name] = v
+		}
+		all = append(all, sc)
+	}
+	return all, nil
+}
+
+func (s *Store) scalarNames(ctx context.Context) (map[int64]string, error) {
+	names := map[int64]string{}
+	rows, err := s.read.QueryContext(ctx, `SELECT id, name FROM scalar_names`)
+	_, err = collect(rows, err, func(row scanner) (struct{}, error) {
+		var id int64
+		var name string
+		err := row.Scan(&id, &name)
+		names[id] = name
+		return struct{}{}, err
+	})
+	return names, named(s.database(), err)
+}
