@@ -26,7 +26,7 @@ const importRules = `
 
 	NONE < internal/kernel;
 	internal/kernel < linalg < spectrum, randmat, head, checkpoint;
-	internal/mmap < internal/safetensors < checkpoint, capture;
+	internal/mmap, internal/kernel < internal/safetensors < checkpoint, capture; # kernels widen 16-bit numbers
 	NONE < plot < internal/page;
 
 	head, spectrum < attention;

@@ -3,7 +3,7 @@ package arch
 import (
 	"context"
 	"fmt"
-	"math"
+	"slices"
 
 	"github.com/eigenhead/eigenhead/checkpoint"
 	"github.com/eigenhead/eigenhead/internal/par"
@@ -178,20 +178,10 @@ func (w Weight) read(dst linalg.Matrix32, from int) error {
 
 // nonFinite returns the place of the first NaN or infinity, or −1.
 func nonFinite(x []float32) int {
-	const exponent = 0x7f800000
-	var largest uint32
-	for _, v := range x {
-		largest = max(largest, math.Float32bits(v)&^(1<<31))
-	}
-	if largest < exponent {
+	if linalg.Finite32(x) {
 		return -1
 	}
-	for i, v := range x {
-		if math.Float32bits(v)&exponent == exponent {
-			return i
-		}
-	}
-	return -1
+	return slices.IndexFunc(x, func(v float32) bool { return v-v != 0 })
 }
 
 func notFinite(file, tensor, at string, v float32) error {

@@ -24,3 +24,6 @@ func MulDiff(p, u, s []float64) {
 
 // Over sets x_i ← alpha/x_i. Cost: one pass.
 func Over(alpha float64, x []float64) { kernel.Over64(alpha, x) }
+
+// Finite32 reports whether no number is NaN or infinite. Cost: one pass.
+func Finite32(x []float32) bool { return kernel.PeakBits32(x) < kernel.Infinite32 }

@@ -1,6 +1,6 @@
 // Package kernel holds the inner loops of the project: blocked products in
-// float32 and float64, dot, axpy and the exponential, in assembly for AVX2 and
-// AVX-512 with portable Go twins. The CPU, or EIGENHEAD_KERNEL, decides once
+// float32 and float64, dot, axpy and the exponential, in assembly for AVX2,
+// AVX-512 and NEON with portable Go twins. The CPU, or EIGENHEAD_KERNEL, decides once
 // which set runs. Splitting is fixed by the shapes, so bits depend on the set
 // and the input only, never on the number of cores. It knows slices and
 // strides, not matrices, and starts no goroutine of its own.
@@ -30,6 +30,7 @@ type set struct {
 	row    row
 	few    few
 	lanes  lanes
+	widen  widen
 }
 
 // Select returns the name of the set in use: the one that EIGENHEAD_KERNEL

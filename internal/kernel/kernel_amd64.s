@@ -1707,6 +1707,145 @@ one_test:
 	VZEROUPPER
 	RET
 
+// func bf16AVX2(n int, dst *float32, src *byte)
+// Requires: AVX, AVX2
+TEXT ·bf16AVX2(SB), NOSPLIT, $0-24
+	MOVQ n+0(FP), AX
+	MOVQ dst+8(FP), CX
+	MOVQ src+16(FP), DX
+	SUBQ DX, CX
+	SUBQ DX, CX
+	JMP  many_test
+
+many:
+	VPMOVZXWD (DX), Y0
+	VPSLLD    $0x10, Y0, Y0
+	VMOVUPS   Y0, (CX)(DX*2)
+	VPMOVZXWD 16(DX), Y0
+	VPSLLD    $0x10, Y0, Y0
+	VMOVUPS   Y0, 32(CX)(DX*2)
+	VPMOVZXWD 32(DX), Y0
+	VPSLLD    $0x10, Y0, Y0
+	VMOVUPS   Y0, 64(CX)(DX*2)
+	VPMOVZXWD 48(DX), Y0
+	VPSLLD    $0x10, Y0, Y0
+	VMOVUPS   Y0, 96(CX)(DX*2)
+	ADDQ      $+64, DX
+	SUBQ      $+32, AX
+
+many_test:
+	CMPQ AX, $+32
+	JGE  many
+	JMP  one_test
+
+one:
+	VPMOVZXWD (DX), Y0
+	VPSLLD    $0x10, Y0, Y0
+	VMOVUPS   Y0, (CX)(DX*2)
+	ADDQ      $+16, DX
+	SUBQ      $+8, AX
+
+one_test:
+	CMPQ AX, $+8
+	JGE  one
+	VZEROUPPER
+	RET
+
+// func f16AVX2(n int, dst *float32, src *byte)
+// Requires: AVX, F16C
+TEXT ·f16AVX2(SB), NOSPLIT, $0-24
+	MOVQ n+0(FP), AX
+	MOVQ dst+8(FP), CX
+	MOVQ src+16(FP), DX
+	SUBQ DX, CX
+	SUBQ DX, CX
+	JMP  many_test
+
+many:
+	VCVTPH2PS (DX), Y0
+	VMOVUPS   Y0, (CX)(DX*2)
+	VCVTPH2PS 16(DX), Y0
+	VMOVUPS   Y0, 32(CX)(DX*2)
+	VCVTPH2PS 32(DX), Y0
+	VMOVUPS   Y0, 64(CX)(DX*2)
+	VCVTPH2PS 48(DX), Y0
+	VMOVUPS   Y0, 96(CX)(DX*2)
+	ADDQ      $+64, DX
+	SUBQ      $+32, AX
+
+many_test:
+	CMPQ AX, $+32
+	JGE  many
+	JMP  one_test
+
+one:
+	VCVTPH2PS (DX), Y0
+	VMOVUPS   Y0, (CX)(DX*2)
+	ADDQ      $+16, DX
+	SUBQ      $+8, AX
+
+one_test:
+	CMPQ AX, $+8
+	JGE  one
+	VZEROUPPER
+	RET
+
+// func peakbitsAVX2(n int, x *float32, top *uint32)
+// Requires: AVX, AVX2
+TEXT ·peakbitsAVX2(SB), NOSPLIT, $0-24
+	MOVQ    n+0(FP), AX
+	MOVQ    x+8(FP), CX
+	MOVQ    top+16(FP), DX
+	VMOVUPS i32_256_2147483647<>+0(SB), Y0
+	VPXOR   Y1, Y1, Y1
+	VPXOR   Y2, Y2, Y2
+	VPXOR   Y3, Y3, Y3
+	VPXOR   Y4, Y4, Y4
+	JMP     many_test
+
+many:
+	VPAND   (CX), Y0, Y5
+	VPMAXUD Y5, Y1, Y1
+	VPAND   32(CX), Y0, Y5
+	VPMAXUD Y5, Y2, Y2
+	VPAND   64(CX), Y0, Y5
+	VPMAXUD Y5, Y3, Y3
+	VPAND   96(CX), Y0, Y5
+	VPMAXUD Y5, Y4, Y4
+	ADDQ    $+128, CX
+	SUBQ    $+32, AX
+
+many_test:
+	CMPQ AX, $+32
+	JGE  many
+	JMP  one_test
+
+one:
+	VPAND   (CX), Y0, Y5
+	VPMAXUD Y5, Y1, Y1
+	ADDQ    $+32, CX
+	SUBQ    $+8, AX
+
+one_test:
+	CMPQ    AX, $+8
+	JGE     one
+	VPMAXUD Y2, Y1, Y1
+	VPMAXUD Y4, Y3, Y3
+	VPMAXUD Y3, Y1, Y1
+	VMOVUPS Y1, (DX)
+	VZEROUPPER
+	RET
+
+DATA i32_256_2147483647<>+0(SB)/4, $0x7fffffff
+DATA i32_256_2147483647<>+4(SB)/4, $0x7fffffff
+DATA i32_256_2147483647<>+8(SB)/4, $0x7fffffff
+DATA i32_256_2147483647<>+12(SB)/4, $0x7fffffff
+DATA i32_256_2147483647<>+16(SB)/4, $0x7fffffff
+DATA i32_256_2147483647<>+20(SB)/4, $0x7fffffff
+DATA i32_256_2147483647<>+24(SB)/4, $0x7fffffff
+DATA i32_256_2147483647<>+28(SB)/4, $0x7fffffff
+GLOBL i32_256_2147483647<>(SB), RODATA|NOPTR, $32
+
 // func gemm32AVX512(k int, a *float32, ars int, aks int, b *float32, bks int, c *float32, ldc int, add int)
 // Requires: AVX, AVX512F, MMX+
 TEXT ·gemm32AVX512(SB), NOSPLIT, $0-72
@@ -3916,6 +4055,153 @@ one_test:
 	JGE  one
 	VZEROUPPER
 	RET
+
+// func bf16AVX512(n int, dst *float32, src *byte)
+// Requires: AVX, AVX512F
+TEXT ·bf16AVX512(SB), NOSPLIT, $0-24
+	MOVQ n+0(FP), AX
+	MOVQ dst+8(FP), CX
+	MOVQ src+16(FP), DX
+	SUBQ DX, CX
+	SUBQ DX, CX
+	JMP  many_test
+
+many:
+	VPMOVZXWD (DX), Z0
+	VPSLLD    $0x10, Z0, Z0
+	VMOVUPS   Z0, (CX)(DX*2)
+	VPMOVZXWD 32(DX), Z0
+	VPSLLD    $0x10, Z0, Z0
+	VMOVUPS   Z0, 64(CX)(DX*2)
+	VPMOVZXWD 64(DX), Z0
+	VPSLLD    $0x10, Z0, Z0
+	VMOVUPS   Z0, 128(CX)(DX*2)
+	VPMOVZXWD 96(DX), Z0
+	VPSLLD    $0x10, Z0, Z0
+	VMOVUPS   Z0, 192(CX)(DX*2)
+	ADDQ      $+128, DX
+	SUBQ      $+64, AX
+
+many_test:
+	CMPQ AX, $+64
+	JGE  many
+	JMP  one_test
+
+one:
+	VPMOVZXWD (DX), Z0
+	VPSLLD    $0x10, Z0, Z0
+	VMOVUPS   Z0, (CX)(DX*2)
+	ADDQ      $+32, DX
+	SUBQ      $+16, AX
+
+one_test:
+	CMPQ AX, $+16
+	JGE  one
+	VZEROUPPER
+	RET
+
+// func f16AVX512(n int, dst *float32, src *byte)
+// Requires: AVX, AVX512F
+TEXT ·f16AVX512(SB), NOSPLIT, $0-24
+	MOVQ n+0(FP), AX
+	MOVQ dst+8(FP), CX
+	MOVQ src+16(FP), DX
+	SUBQ DX, CX
+	SUBQ DX, CX
+	JMP  many_test
+
+many:
+	VCVTPH2PS (DX), Z0
+	VMOVUPS   Z0, (CX)(DX*2)
+	VCVTPH2PS 32(DX), Z0
+	VMOVUPS   Z0, 64(CX)(DX*2)
+	VCVTPH2PS 64(DX), Z0
+	VMOVUPS   Z0, 128(CX)(DX*2)
+	VCVTPH2PS 96(DX), Z0
+	VMOVUPS   Z0, 192(CX)(DX*2)
+	ADDQ      $+128, DX
+	SUBQ      $+64, AX
+
+many_test:
+	CMPQ AX, $+64
+	JGE  many
+	JMP  one_test
+
+one:
+	VCVTPH2PS (DX), Z0
+	VMOVUPS   Z0, (CX)(DX*2)
+	ADDQ      $+32, DX
+	SUBQ      $+16, AX
+
+one_test:
+	CMPQ AX, $+16
+	JGE  one
+	VZEROUPPER
+	RET
+
+// func peakbitsAVX512(n int, x *float32, top *uint32)
+// Requires: AVX, AVX512F
+TEXT ·peakbitsAVX512(SB), NOSPLIT, $0-24
+	MOVQ    n+0(FP), AX
+	MOVQ    x+8(FP), CX
+	MOVQ    top+16(FP), DX
+	VMOVUPS i32_512_2147483647<>+0(SB), Z0
+	VPXORQ  Z1, Z1, Z1
+	VPXORQ  Z2, Z2, Z2
+	VPXORQ  Z3, Z3, Z3
+	VPXORQ  Z4, Z4, Z4
+	JMP     many_test
+
+many:
+	VPANDD  (CX), Z0, Z5
+	VPMAXUD Z5, Z1, Z1
+	VPANDD  64(CX), Z0, Z5
+	VPMAXUD Z5, Z2, Z2
+	VPANDD  128(CX), Z0, Z5
+	VPMAXUD Z5, Z3, Z3
+	VPANDD  192(CX), Z0, Z5
+	VPMAXUD Z5, Z4, Z4
+	ADDQ    $+256, CX
+	SUBQ    $+64, AX
+
+many_test:
+	CMPQ AX, $+64
+	JGE  many
+	JMP  one_test
+
+one:
+	VPANDD  (CX), Z0, Z5
+	VPMAXUD Z5, Z1, Z1
+	ADDQ    $+64, CX
+	SUBQ    $+16, AX
+
+one_test:
+	CMPQ    AX, $+16
+	JGE     one
+	VPMAXUD Z2, Z1, Z1
+	VPMAXUD Z4, Z3, Z3
+	VPMAXUD Z3, Z1, Z1
+	VMOVUPS Z1, (DX)
+	VZEROUPPER
+	RET
+
+DATA i32_512_2147483647<>+0(SB)/4, $0x7fffffff
+DATA i32_512_2147483647<>+4(SB)/4, $0x7fffffff
+DATA i32_512_2147483647<>+8(SB)/4, $0x7fffffff
+DATA i32_512_2147483647<>+12(SB)/4, $0x7fffffff
+DATA i32_512_2147483647<>+16(SB)/4, $0x7fffffff
+DATA i32_512_2147483647<>+20(SB)/4, $0x7fffffff
+DATA i32_512_2147483647<>+24(SB)/4, $0x7fffffff
+DATA i32_512_2147483647<>+28(SB)/4, $0x7fffffff
+DATA i32_512_2147483647<>+32(SB)/4, $0x7fffffff
+DATA i32_512_2147483647<>+36(SB)/4, $0x7fffffff
+DATA i32_512_2147483647<>+40(SB)/4, $0x7fffffff
+DATA i32_512_2147483647<>+44(SB)/4, $0x7fffffff
+DATA i32_512_2147483647<>+48(SB)/4, $0x7fffffff
+DATA i32_512_2147483647<>+52(SB)/4, $0x7fffffff
+DATA i32_512_2147483647<>+56(SB)/4, $0x7fffffff
+DATA i32_512_2147483647<>+60(SB)/4, $0x7fffffff
+GLOBL i32_512_2147483647<>(SB), RODATA|NOPTR, $64
 
 // func transpose32AVX2(blocks int, src *float32, ss int, dst *float32, ds int)
 // Requires: AVX

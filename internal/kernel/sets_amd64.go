@@ -5,7 +5,7 @@ import "golang.org/x/sys/cpu"
 // available lists the sets that run here, fastest first.
 func available() []*set {
 	var have []*set
-	fma := cpu.X86.HasAVX2 && cpu.X86.HasFMA
+	fma := cpu.X86.HasAVX2 && cpu.X86.HasFMA // and F16C, which every CPU with AVX2 has
 	if fma && cpu.X86.HasAVX512F && cpu.X86.HasAVX512DQ && cpu.X86.HasAVX512BW && cpu.X86.HasAVX512VL {
 		have = append(have, avx512)
 	}
@@ -30,6 +30,7 @@ var avx512 = &set{
 	},
 	few:   few{mr: 4, cols: 32, rows: fewrows64AVX512, columns: fewcols64AVX512},
 	lanes: lanes{width: 8, scaleAdd: scaleadd64AVX512, mulAdd: muladd64AVX512, mulDiff: muldiff64AVX512, over: over64AVX512},
+	widen: widen{lanes: 16, bf16: bf16AVX512, f16: f16AVX512, peakBits: peakbitsAVX512},
 }
 
 var avx2 = &set{
@@ -47,6 +48,7 @@ var avx2 = &set{
 	},
 	few:   few{mr: 2, cols: 8, rows: fewrows64AVX2, columns: fewcols64AVX2},
 	lanes: lanes{width: 4, scaleAdd: scaleadd64AVX2, mulAdd: muladd64AVX2, mulDiff: muldiff64AVX2, over: over64AVX2},
+	widen: widen{lanes: 8, bf16: bf16AVX2, f16: f16AVX2, peakBits: peakbitsAVX2},
 }
 
 func bit(b bool) int {

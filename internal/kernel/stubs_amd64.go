@@ -119,6 +119,21 @@ func muldiff64AVX2(n0 int, p *float64, u *float64, s *float64)
 //go:noescape
 func over64AVX2(n int, alpha float64, x *float64)
 
+// bf16AVX2 stores n numbers as float32, a multiple of 8.
+//
+//go:noescape
+func bf16AVX2(n int, dst *float32, src *byte)
+
+// f16AVX2 stores n numbers as float32, a multiple of 8.
+//
+//go:noescape
+func f16AVX2(n int, dst *float32, src *byte)
+
+// peakbitsAVX2 stores in top[:8] the largest bits without sign of each lane of n elements, a multiple of 8.
+//
+//go:noescape
+func peakbitsAVX2(n int, x *float32, top *uint32)
+
 // gemm32AVX512 computes a 14×32 tile of C = A·B, or of C += A·B if add is 1. Element (i, p) of A is a[i·ars+p·aks], (p, j) of B is b[p·bks+j].
 //
 //go:noescape
@@ -233,6 +248,21 @@ func muldiff64AVX512(n0 int, p *float64, u *float64, s *float64)
 //
 //go:noescape
 func over64AVX512(n int, alpha float64, x *float64)
+
+// bf16AVX512 stores n numbers as float32, a multiple of 16.
+//
+//go:noescape
+func bf16AVX512(n int, dst *float32, src *byte)
+
+// f16AVX512 stores n numbers as float32, a multiple of 16.
+//
+//go:noescape
+func f16AVX512(n int, dst *float32, src *byte)
+
+// peakbitsAVX512 stores in top[:16] the largest bits without sign of each lane of n elements, a multiple of 16.
+//
+//go:noescape
+func peakbitsAVX512(n int, x *float32, top *uint32)
 
 // transpose32AVX2 stores the transpose of src, 8 rows of blocks·8 elements that lie ss apart, in dst, whose rows of 8 lie ds apart.
 //

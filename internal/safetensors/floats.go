@@ -4,6 +4,8 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
+
+	"github.com/eigenhead/eigenhead/internal/kernel"
 )
 
 // Float32s converts little-endian numbers of a readable type to float32.
@@ -19,13 +21,9 @@ func Float32s(dst []float32, dtype string, src []byte) {
 			dst[i] = math.Float32frombits(binary.LittleEndian.Uint32(src[4*i:]))
 		}
 	case "BF16":
-		for i := range dst {
-			dst[i] = math.Float32frombits(uint32(binary.LittleEndian.Uint16(src[2*i:])) << 16)
-		}
+		kernel.WidenBF16(dst, src)
 	case "F16":
-		for i := range dst {
-			dst[i] = Half(binary.LittleEndian.Uint16(src[2*i:]))
-		}
+		kernel.WidenF16(dst, src)
 	case "F64":
 		for i := range dst {
 			dst[i] = float32(math.Float64frombits(binary.LittleEndian.Uint64(src[8*i:])))
@@ -83,17 +81,7 @@ func check(n int, dtype string, src []byte) {
 
 // Half returns the value of an IEEE 754 binary16 number; every one is exact in
 // float32, and NaN keeps its payload.
-func Half(h uint16) float32 {
-	sign, exp, frac := uint32(h>>15)<<31, uint32(h>>10)&31, uint32(h)&1023
-	switch {
-	case exp == 31:
-		return math.Float32frombits(sign | 255<<23 | frac<<13)
-	case exp == 0: // zero or subnormal: frac · 2⁻²⁴, an exact product
-		v := float32(frac) * (1.0 / (1 << 24))
-		return math.Float32frombits(sign | math.Float32bits(v))
-	}
-	return math.Float32frombits(sign | (exp+127-15)<<23 | frac<<13)
-}
+func Half(h uint16) float32 { return kernel.Half(h) }
 
 // e4m3 are the values of F8_E4M3, which is E4M3FN: no infinities, and NaN only
 // where all other bits are set. F8_E5M2 needs no table: it is the upper half of

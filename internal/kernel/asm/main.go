@@ -40,6 +40,8 @@ func main() {
 		axpy(s)
 		lanes(s)
 		over(s)
+		widen(s)
+		peakBits(s)
 	}
 	transpose32()
 	transpose64()
