@@ -76,9 +76,9 @@ func (e *Engine) Observe(a *monitor.Analysis) []monitor.Alert {
 		found = append(found, st.observe(g)...)
 	}
 	e.now = st
-	ended := e.withdraw(found)
+	changed := append(e.withdraw(found), e.reopen(found)...)
 	e.advance()
-	return append(e.tell(found), ended...)
+	return append(e.tell(found), changed...)
 }
 
 // advance lets the base follow so that the tail stays short.
@@ -106,7 +106,7 @@ func (e *Engine) tell(found []monitor.Alert) []monitor.Alert {
 		if latest[k] != i {
 			continue
 		}
-		if t, known := e.told[k]; known && sameEnd(t.alert.Recovered, a.Recovered) {
+		if t, known := e.told[k]; known && t.alert.Severity == a.Severity && sameEnd(t.alert.Recovered, a.Recovered) {
 			continue
 		}
 		e.told[k] = told{a, a.Recovered == nil}
@@ -136,6 +136,26 @@ func (e *Engine) withdraw(found []monitor.Alert) []monitor.Alert {
 	}
 	slices.SortStableFunc(ended, order)
 	return ended
+}
+
+// reopen takes back ends that the right order of snapshots does not have.
+func (e *Engine) reopen(found []monitor.Alert) []monitor.Alert {
+	again := make(map[alertKey]bool)
+	for i := range found {
+		again[keyOf(&found[i])] = true
+	}
+	var opened []monitor.Alert
+	for _, p := range e.now.places {
+		for _, a := range p.open {
+			k := keyOf(&a)
+			if t, known := e.told[k]; known && !t.open && !again[k] {
+				e.told[k] = told{a, true}
+				opened = append(opened, a)
+			}
+		}
+	}
+	slices.SortStableFunc(opened, order)
+	return opened
 }
 
 // tellAncient judges a snapshot that is too late for trends. Its alert ends at once

@@ -17,7 +17,7 @@ var EntropyCollapse = &Rule{
 		Summary: "Rows of attention have become nearly one-hot: in one head that has no role with a name, or in most heads of the run.",
 		Means: "The head picks one key for every query and passes almost no gradient to the others. Heads sharpen when they learn: " +
 			"sinks, previous-token and induction heads do and are not reported, and a head must have fallen to half of its own " +
-			"past or stand apart from its peers. When most heads of a run are one-hot, roles do not excuse them.",
+			"past; one that only stands apart from its peers is news (info). When most heads of a run are one-hot, roles do not excuse them.",
 		Do: "Look at attention.max_logit of the same heads and go back to before the fall. Low entropy goes with a large spectral " +
 			"norm of the logits (arXiv 2303.06296): lower the learning rate, add QK-norm, or clip.",
 	},
@@ -60,7 +60,10 @@ func judgeEntropyOfHead(s *scope, where string, value float64) verdict {
 		v.near = true // sharp as it was, among heads as sharp: what was said stays said
 		return v
 	}
-	v.severity = finding.Warn
+	v.severity = finding.Info // apart from the others, as it was
+	if c.trend {
+		v.severity = finding.Warn
+	}
 	if value < limit.Critical {
 		c.threshold = limit.Critical
 	}

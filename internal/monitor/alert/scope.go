@@ -87,10 +87,11 @@ func (s *scope) spreadOf(measure string) spread {
 }
 
 // outlier reports whether a value stands apart from its peers, up (sign 1) or down
-// (sign −1). Where half of the peers are equal, every other value stands apart.
+// (sign −1): by the z of the thresholds, and by more than noise where half of the
+// peers are equal.
 func (s *scope) outlier(measure string, value, sign float64) bool {
 	p := s.spreadOf(measure)
-	return float64(p.count) >= s.t.Peers.Least && sign*(value-p.median) > s.t.Peers.Z*p.mad
+	return float64(p.count) >= s.t.Peers.Least && sign*(value-p.median) > max(s.t.Peers.Z*p.mad, s.t.Hysteresis*math.Abs(p.median))
 }
 
 // grade makes a severity of the level that a value has passed. Where the run has a
