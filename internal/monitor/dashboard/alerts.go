@@ -1,0 +1,256 @@
+package dashboard
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/eigenhead/eigenhead/finding"
+	"github.com/eigenhead/eigenhead/internal/monitor"
+	"github.com/eigenhead/eigenhead/internal/monitor/alert"
+	"github.com/eigenhead/eigenhead/internal/monitor/store"
+)
+
+const (
+	// maxOpen is how many open alerts a run's page lists; all are on the alerts page.
+	maxOpen = 30
+	// maxListed is how many alerts the alerts page lists.
+	maxListed = 500
+	// maxMarks is how many alerts the timeline marks, the newest.
+	maxMarks = 3000
+)
+
+// alertView is one alert as a page shows it.
+type alertView struct {
+	ID            int64
+	Class         string // of its look: the severity, or "over"
+	Tag           string
+	Code          string
+	Where         string
+	Step          int64
+	StepText      string
+	Text          string
+	Measure       string // of the evidence, where it is one
+	Href          string // the moment
+	Here          bool   // the moment is on this page
+	Evidence      []pair
+	Doc           *finding.Doc
+	At            time.Time
+	Over          bool
+	RecoveredText string
+}
+
+// pair is a name with its value.
+type pair struct{ Name, Value string }
+
+// alertMark is one alert as the scripts get it.
+type alertMark struct {
+	ID        int64            `json:"id"`
+	Code      string           `json:"code"`
+	Severity  finding.Severity `json:"severity"`
+	Step      int64            `json:"step"`
+	Where     string           `json:"where"`
+	Measure   string           `json:"measure,omitempty"`
+	Threshold *float64         `json:"threshold,omitempty"`
+	Text      string           `json:"text"`
+	Recovered *int64           `json:"recovered,omitempty"`
+}
+
+// alertsView is the list of a run's page.
+type alertsView struct {
+	Open     []alertView
+	MoreOpen string
+	Over     string
+	All      string
+}
+
+// worstFirst orders alerts: open before recovered, then by severity, then the newest.
+func worstFirst(list []monitor.Alert) []monitor.Alert {
+	out := slices.Clone(list)
+	over := func(a monitor.Alert) int {
+		if a.Recovered != nil {
+			return 1
+		}
+		return 0
+	}
+	slices.SortStableFunc(out, func(a, b monitor.Alert) int {
+		return cmp.Or(cmp.Compare(over(a), over(b)), cmp.Compare(b.Severity.Rank(), a.Severity.Rank()), cmp.Compare(b.Step, a.Step), cmp.Compare(b.ID, a.ID))
+	})
+	return out
+}
+
+// moment is the address of an alert's place and step.
+func moment(run string, step int64, where, measure string) string {
+	q := url.Values{"step": {strconv.FormatInt(step, 10)}}
+	if where != "run" {
+		q.Set("where", where)
+	}
+	if measure != "" {
+		q.Set("measure", measure)
+	}
+	return "/runs/" + url.PathEscape(run) + "?" + q.Encode()
+}
+
+// measureOf returns the measure that an alert is about, "" where it names none.
+func measureOf(a *monitor.Alert) string {
+	name, _ := a.Evidence["measure"].(string)
+	if len(name) > 100 {
+		return ""
+	}
+	return name
+}
+
+func viewOf(a *monitor.Alert, here bool) alertView {
+	v := alertView{ID: a.ID, Class: string(a.Severity), Tag: string(a.Severity), Code: a.Code, Where: a.Where, Step: a.Step, StepText: whole(a.Step),
+		Text: cut(a.Text, 600), Measure: measureOf(a), At: a.At, Here: here}
+	v.Href = moment(a.Run, a.Step, a.Where, v.Measure)
+	if a.Severity.Rank() < 0 {
+		v.Class = string(finding.Info)
+	}
+	if a.Recovered != nil {
+		v.Class, v.Tag, v.Over, v.RecoveredText = "over", string(a.Severity)+", over", true, whole(*a.Recovered)
+	}
+	for _, name := range sortedKeys(a.Evidence) {
+		v.Evidence = append(v.Evidence, pair{cut(name, 80), evidenceText(a.Evidence[name])})
+		if len(v.Evidence) == 40 {
+			break
+		}
+	}
+	if rule := alert.Lookup(a.Code); rule != nil {
+		v.Doc = &rule.Doc
+	}
+	return v
+}
+
+// runAlerts makes the list of a run's page of all its alerts.
+func runAlerts(run string, list []monitor.Alert) alertsView {
+	v := alertsView{}
+	open, over := 0, 0
+	for _, a := range worstFirst(list) {
+		if a.Recovered != nil {
+			over++
+			continue
+		}
+		if open++; open <= maxOpen {
+			v.Open = append(v.Open, viewOf(&a, true))
+		}
+	}
+	if open > maxOpen {
+		v.MoreOpen = whole(int64(open - maxOpen))
+	}
+	if over > 0 {
+		v.Over = whole(int64(over))
+	}
+	if len(list) > 0 {
+		v.All = "/runs/" + url.PathEscape(run) + "/alerts"
+	}
+	return v
+}
+
+func marks(list []monitor.Alert) []alertMark {
+	out := []alertMark{}
+	for _, a := range list[max(0, len(list)-maxMarks):] {
+		m := alertMark{a.ID, a.Code, a.Severity, a.Step, a.Where, measureOf(&a), nil, cut(a.Text, 300), a.Recovered}
+		if x, ok := a.Evidence["threshold"].(float64); ok {
+			m.Threshold = &x
+		}
+		out = append(out, m)
+	}
+	return out
+}
+
+func openOf(list []monitor.Alert) int {
+	n := 0
+	for _, a := range list {
+		if a.Recovered == nil {
+			n++
+		}
+	}
+	return n
+}
+
+// alertsData is what a run's page asks for when an alert was raised or has ended.
+func (s *server) alertsData(w http.ResponseWriter, r *http.Request) error {
+	run, err := s.runOf(r)
+	if err != nil {
+		return err
+	}
+	list, err := s.store.Alerts(r.Context(), run.Name, nil)
+	if err != nil {
+		return err
+	}
+	if r.URL.Query().Has("page") {
+		v, err := s.alertsOf(r.Context(), run, r.URL.Query())
+		if err != nil {
+			return err
+		}
+		html, err := piece("alerts", "list", v)
+		if err != nil {
+			return err
+		}
+		return writeJSON(w, map[string]any{"html": html})
+	}
+	html, err := piece("run", "alerts", runAlerts(run.Name, list))
+	if err != nil {
+		return err
+	}
+	return writeJSON(w, map[string]any{"html": html, "list": marks(list), "open": openOf(list)})
+}
+
+// alertsPage lists a run's alerts, all or those that a form chose.
+type alertsPageView struct {
+	Run                       string
+	Severities, Codes, States []option
+	Alerts                    []alertView
+	Line, More                string
+}
+
+func (s *server) alertsPage(w http.ResponseWriter, r *http.Request) error {
+	run, err := s.runOf(r)
+	if err != nil {
+		return err
+	}
+	v, err := s.alertsOf(r.Context(), run, r.URL.Query())
+	if err != nil {
+		return err
+	}
+	q := r.URL.Query()
+	q.Set("page", "1")
+	path := url.PathEscape(run.Name)
+	data := map[string]any{"page": "alerts", "source": "/data/runs/" + path + "/alerts?" + q.Encode(), "events": "/data/events?run=" + url.QueryEscape(run.Name)}
+	return s.write(w, http.StatusOK, "alerts", s.view("Alerts of "+run.Name, data, v))
+}
+
+func (s *server) alertsOf(ctx context.Context, run store.Run, q url.Values) (*alertsPageView, error) {
+	list, err := s.store.Alerts(ctx, run.Name, nil)
+	if err != nil {
+		return nil, err
+	}
+	severity, code, state := q.Get("severity"), q.Get("code"), q.Get("state")
+	codes := map[string]bool{}
+	v := &alertsPageView{Run: run.Name, Severities: options("all", []string{"critical", "warn", "info"}, severity), States: options("all", []string{"open", "recovered"}, state)}
+	shown := 0
+	for _, a := range worstFirst(list) {
+		codes[a.Code] = true
+		if severity != "" && string(a.Severity) != severity || code != "" && a.Code != code || state == "open" && a.Recovered != nil || state == "recovered" && a.Recovered == nil {
+			continue
+		}
+		if shown++; shown <= maxListed {
+			v.Alerts = append(v.Alerts, viewOf(&a, false))
+		}
+	}
+	v.Codes = options("all", sortedKeys(codes), code)
+	v.Line = fmt.Sprintf("%s, %s of them open.", count(len(list), "alert"), whole(int64(openOf(list))))
+	if shown != len(list) {
+		v.Line = fmt.Sprintf("%s of %s.", whole(int64(shown)), count(len(list), "alert"))
+	}
+	if shown > maxListed {
+		v.More = fmt.Sprintf("The worst %d are listed; choose a rule or a severity to see others.", maxListed)
+	}
+	return v, nil
+}

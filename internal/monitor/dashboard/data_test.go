@@ -1,0 +1,214 @@
+package dashboard
+
+import (
+	"encoding/binary"
+	"encoding/json"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/eigenhead/eigenhead/internal/monitor"
+	"github.com/eigenhead/eigenhead/internal/monitor/store"
+)
+
+// readGrid takes an answer apart as the script does.
+func readGrid(t *testing.T, body string) (head gridHead, values []float32) {
+	t.Helper()
+	n := binary.LittleEndian.Uint32([]byte(body))
+	if n%4 != 0 {
+		t.Errorf("head of %d bytes, want a multiple of 4", n)
+	}
+	if err := json.Unmarshal([]byte(body[4:4+n]), &head); err != nil {
+		t.Fatal(err)
+	}
+	for b := []byte(body[4+n:]); len(b) > 0; b = b[4:] {
+		values = append(values, math.Float32frombits(binary.LittleEndian.Uint32(b)))
+	}
+	if len(values) != len(head.Steps)*len(head.Where) {
+		t.Fatalf("%d values for %d × %d", len(values), len(head.Steps), len(head.Where))
+	}
+	return head, values
+}
+
+func TestGrid(t *testing.T) {
+	s := newSite(t).login(t)
+	_, body := s.get(t, "/data/runs/a/grid?measure=attention.max_logit&sample=0")
+	head, values := readGrid(t, body)
+	if len(head.Steps) != 12 || !slices.Equal(head.Where, []string{"L0H0", "L0H1", "L0H2", "L1H0", "L1H1", "L1H2"}) || head.By != 1 {
+		t.Fatalf("%+v", head)
+	}
+	for i, step := range head.Steps {
+		for p := range head.Where {
+			if want := float32(logitAt(p/3, p%3, step)); values[i*6+p] != want {
+				t.Errorf("%s at %d: %g, want %g", head.Where[p], step, values[i*6+p], want)
+			}
+		}
+	}
+	_, body = s.get(t, "/data/runs/a/grid?measure=attention.max_logit&sample=0&since=900")
+	if head, _ := readGrid(t, body); !slices.Equal(head.Steps, []int64{1000, 1100}) || head.Total != 12 {
+		t.Errorf("since 900: %+v", head)
+	}
+	_, body = s.get(t, "/data/runs/a/grid?measure=attention.entropy&sample=3")
+	if head, _ := readGrid(t, body); len(head.Steps) != 0 {
+		t.Errorf("a sample that is not there has %+v", head)
+	}
+}
+
+func TestGridThinsAndKeepsAlerts(t *testing.T) {
+	const places, steps = 1000, 10000
+	g := &store.Grid{Where: make([]string, places), Values: make([][]float64, places), Has: make([][]bool, places)}
+	for p := range places {
+		g.Values[p], g.Has[p] = make([]float64, steps), make([]bool, steps)
+	}
+	for i := range int64(steps) {
+		g.Steps = append(g.Steps, 10*i)
+	}
+	keep, by := columns(g, -1, []monitor.Alert{{Step: 40010}})
+	if by != 3 || len(keep) != 3334+1 || !slices.Contains(keep, 4001) || keep[0] != 0 || keep[len(keep)-1] != steps-1 {
+		t.Errorf("by %d, %d kept", by, len(keep))
+	}
+	if head, _ := readGrid(t, string(pack("m", g, -1, nil))); head.Total != steps || head.By != 3 || len(head.Steps)*places > maxCells {
+		t.Errorf("%d steps by %d of %d", len(head.Steps), head.By, head.Total)
+	}
+}
+
+func TestSingleStaysFinite(t *testing.T) {
+	for _, v := range []float64{1e300, -1e300, math.Inf(1)} {
+		if got := single(v); math.IsInf(float64(got), 0) || (got > 0) != (v > 0) {
+			t.Errorf("single(%g) = %g", v, got)
+		}
+	}
+}
+
+func TestScalarsKeepSpikes(t *testing.T) {
+	var list []monitor.Scalars
+	for i := range int64(50000) {
+		list = append(list, monitor.Scalars{Step: i, Values: map[string]float64{"loss": 2, "z": 1}})
+	}
+	list[31234].Values["loss"] = 90
+	list[40000].Values["loss"] = math.Inf(1)
+	delete(list[7].Values, "z")
+	d := draw(list)
+	if len(d.Steps) > maxPoints+1 || d.Last != 49999 || len(d.Series) != 2 || d.Series[0].Name != "loss" {
+		t.Fatalf("%d points, last %d", len(d.Steps), d.Last)
+	}
+	if got := slices.Max(d.Series[0].Hi); got != 90 {
+		t.Errorf("the spike is drawn as %g", got)
+	}
+	if got := slices.Min(d.Series[0].Lo); got != 2 {
+		t.Errorf("least %g", got)
+	}
+	if !slices.Equal(d.Series[0].Bad, []int64{40000}) {
+		t.Errorf("not finite at %v", d.Series[0].Bad)
+	}
+	text, err := json.Marshal(draw([]monitor.Scalars{{Step: 3, Values: map[string]float64{"loss": math.NaN()}}}))
+	if err != nil || !strings.Contains(string(text), `"lo":[null]`) || !strings.Contains(string(text), `"bad":[3]`) {
+		t.Errorf("%s, %v", text, err)
+	}
+}
+
+func TestScalarsOfSite(t *testing.T) {
+	s := newSite(t).login(t)
+	_, body := s.get(t, "/data/runs/a/scalars")
+	var d struct {
+		Steps  []int64
+		Series []struct {
+			Name string
+			Lo   []*float64
+		}
+	}
+	if err := json.Unmarshal([]byte(body), &d); err != nil {
+		t.Fatal(err)
+	}
+	if len(d.Steps) != 40 || d.Series[0].Name != "loss" || d.Series[1].Name != "lr" || d.Series[2].Name != hostile || *d.Series[0].Lo[20] != 3 || d.Series[0].Lo[39] != nil {
+		t.Errorf("%s", body)
+	}
+	if err := s.store.SaveScalars(t.Context(), "a", []monitor.Scalars{{Step: 5000, Values: map[string]float64{"loss": 1}}}); err != nil {
+		t.Fatal(err)
+	}
+	for range 100 { // it is read again once the rest is over
+		if _, body = s.get(t, "/data/runs/a/scalars"); strings.Contains(body, "5000") {
+			return
+		}
+	}
+	t.Error("a new step is never seen")
+}
+
+func TestPlace(t *testing.T) {
+	s := newSite(t).login(t)
+	_, body := s.get(t, "/data/runs/a/place?where=L1H2&step=500&sample=0")
+	var v placeView
+	if err := json.Unmarshal([]byte(body), &v); err != nil {
+		t.Fatal(err)
+	}
+	if len(v.Measures) != 2 || v.Measures[0].Name != "attention.max_logit" || *v.Measures[0].V != 2000 || *v.Measures[1].Mean != 0.9 || *v.Measures[1].Z != 2.5 {
+		t.Errorf("measures %+v", v.Measures)
+	}
+	if v.KVWhere != "L1KV0" || len(v.KV) != 1 || len(v.Layer) != 1 || *v.Layer[0].V != 0.25 || v.Logit == nil || v.Logit.Max != 2000 {
+		t.Errorf("%+v", v)
+	}
+	if len(v.Alerts) != 1 || v.Alerts[0].Over || v.Alerts[0].Href != "/runs/a?measure=attention.max_logit&step=500&where=L1H2" {
+		t.Errorf("alerts %+v", v.Alerts)
+	}
+}
+
+// TestKVHeadIsNotGuessed: two KV heads for three heads name none of them.
+func TestKVHeadIsNotGuessed(t *testing.T) {
+	a := analysis("a", 0)
+	a.Values = append(a.Values, monitor.Value{Where: "L0KV1", Measure: "key.incoherence"})
+	if got := kvOf(a, "L0H1", 0, 1); got != "" {
+		t.Errorf("KV head %q", got)
+	}
+	if got := kvOf(a, "L1H1", 1, 1); got != "L1KV0" {
+		t.Errorf("KV head %q, want L1KV0", got)
+	}
+}
+
+func TestFailedSnapshotSaysWhy(t *testing.T) {
+	s := newSite(t).login(t)
+	key := monitor.Key{Run: "a", Step: 1200}
+	staged, err := s.store.Stage(strings.NewReader("broken"), 100)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := s.store.Commit(t.Context(), staged, key); err != nil {
+		t.Fatal(err)
+	}
+	if _, body := s.get(t, "/runs/a"); !strings.Contains(body, "1 snapshot waiting for measures") {
+		t.Error("a snapshot that waits is not shown")
+	}
+	if err := s.store.SaveFailure(t.Context(), key, "header <b>cut</b> short"); err != nil {
+		t.Fatal(err)
+	}
+	if _, body := s.get(t, "/runs/a"); !strings.Contains(body, "1 snapshot without measures") || !strings.Contains(body, "header &lt;b&gt;cut&lt;/b&gt; short") {
+		t.Error("a snapshot that failed is not shown")
+	}
+	if _, body := s.get(t, "/data/runs/a/place?where=L0H0&step=1200&sample=0"); !strings.Contains(body, "cut") {
+		t.Errorf("the panel does not say why: %s", body)
+	}
+}
+
+func TestAlertsPage(t *testing.T) {
+	s := newSite(t).login(t)
+	_, all := s.get(t, "/runs/a/alerts")
+	if !strings.Contains(all, "2 alerts, 1 of them open") || strings.Index(all, "max-logit</strong>") > strings.Index(all, "entropy-collapse</strong>") {
+		t.Error("want both alerts, the open one first")
+	}
+	if !strings.Contains(all, "<dt>threshold</dt><dd>1\u202f000</dd>") || !strings.Contains(all, "What to do") {
+		t.Error("evidence or explanation is missing")
+	}
+	if _, some := s.get(t, "/runs/a/alerts?code=entropy-collapse"); strings.Contains(some, "max-logit</strong>") || !strings.Contains(some, "recovered at step 900") {
+		t.Error("the form does not choose")
+	}
+}
+
+func TestRunOpensAtTheIllness(t *testing.T) {
+	s := newSite(t).login(t)
+	if _, body := s.get(t, "/runs/a"); !strings.Contains(body, `"measure":"attention.max_logit"`) || !strings.Contains(body, "<title>(1) a · eigenhead") {
+		t.Error("want the measure of the open alert, and their number in the title")
+	}
+	if _, body := s.get(t, "/runs/a?measure=attention.entropy&step=300&where=L0H1"); !strings.Contains(body, `"measure":"attention.entropy"`) || !strings.Contains(body, `"step":300`) || !strings.Contains(body, `"where":"L0H1"`) {
+		t.Error("the address does not choose")
+	}
+}
