@@ -18,8 +18,7 @@ func (b *builder) experts() *Experts {
 	e.Router = b.linear(b.at+n.router, "experts × "+n.words.width, p.experts, m.Width, p.routerBias)
 	for i := 0; i < p.experts && b.err == nil; i++ {
 		if n.expertGateUp != "" {
-			both := b.rawExpert(n.expertGateUp, i, 2*m.FFN, m.Width)
-			e.Gate, e.Up = append(e.Gate, both.every(2, 0)), append(e.Up, both.every(2, 1))
+			e.GateUp = append(e.GateUp, b.rawExpert(n.expertGateUp, i, 2*m.FFN, m.Width))
 			e.Down = append(e.Down, b.rawExpert(n.expertDown, i, m.Width, m.FFN))
 			continue
 		}
@@ -77,15 +76,6 @@ func (b *builder) packed(blocks, scales, why string, i, out, in int) *checkpoint
 		return nil
 	}
 	return joined.Slice(i)
-}
-
-// every returns one row in so many of a linear map, from a first row on.
-func (l Linear) every(step, first int) Linear {
-	l.first, l.step, l.Out = first, step, l.Out/step
-	bias := *l.Bias
-	bias.first, bias.step, bias.N = first, step, bias.N/step
-	l.Bias = &bias
-	return l
 }
 
 // slice returns element i of a tensor along its first dimension.

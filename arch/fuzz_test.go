@@ -54,7 +54,7 @@ func FuzzConfig(f *testing.F) {
 		for _, b := range m.Blocks {
 			linears := append(b.QKV, b.Out)
 			if e := b.Experts; e != nil {
-				linears = slices.Concat(linears, []arch.Linear{e.Router}, e.Gate, e.Up, e.Down)
+				linears = slices.Concat(linears, []arch.Linear{e.Router}, e.Gate, e.Up, e.GateUp, e.Down)
 			} else {
 				linears = append(linears, b.Up, b.Down)
 			}

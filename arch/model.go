@@ -97,8 +97,9 @@ type Experts struct {
 	Router    Linear
 	Active    int
 	Normalize bool     // the weights of the active experts are divided by their sum
-	Gate      []Linear // by expert
-	Up, Down  []Linear
+	Down      []Linear // by expert
+	Gate, Up  []Linear // by expert; nil where there is GateUp
+	GateUp    []Linear // by expert: the outputs of Gate and Up by turns, as gpt-oss stores them
 }
 
 // Norm is a normalization with its gain and bias. It runs over Width values at a

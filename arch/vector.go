@@ -14,7 +14,6 @@ type Vector struct {
 	tensor *checkpoint.Tensor
 	order  rowOrder // as Weight.order
 	first  int      // value of the tensor that is value 0
-	step   int      // from a value to the next in the tensor; 0: 1
 	plus   float32  // added to every value: gains that the file stores less 1
 	parts  []Vector // the vector is these, one after another; nil: it is of one tensor
 }
@@ -40,7 +39,7 @@ func (v Vector) Load(dst []float32) error {
 		if v.order != nil {
 			at = v.order(i)
 		}
-		dst[at] = stored[v.first+i*max(1, v.step)] + v.plus
+		dst[at] = stored[v.first+i] + v.plus
 	}
 	return nil
 }

@@ -21,7 +21,6 @@ type Weight struct {
 	transposed bool     // stored [in, out], as GPT-2's Conv1D is
 	order      rowOrder // where the file's rows belong; nil: they are in order
 	first      int      // row of the tensor that is row 0
-	step       int      // from a row to the next in the tensor; 0: 1
 }
 
 // Name returns the tensor's name in the checkpoint.
@@ -49,21 +48,32 @@ func (w Weight) Load(dst linalg.Matrix32) error {
 	if w.transposed {
 		rows, cols = w.In, w.Out
 	}
-	stored := cols // numbers in a row of the file
-	if w.transposed {
-		stored = w.tensor.Shape[1]
-	}
-	step := max(1, blockElements/max(1, stored))
+	step := max(1, blockElements/max(1, cols))
 	return parBlocks(rows, step, func(from, to int) error {
 		if !w.transposed && w.order == nil {
 			return w.rows(dst.RowSlice(from, to), from)
 		}
-		block := linalg.New32(to-from, stored)
+		block := linalg.New32(to-from, cols)
 		if err := w.rows(block, from); err != nil {
 			return err
 		}
 		w.place(dst, block, from)
 		return nil
+	})
+}
+
+// Transposed reports whether the file holds the map as [in, out], so that
+// LoadTransposed has less to do than Load.
+func (w Weight) Transposed() bool { return w.transposed }
+
+// LoadTransposed fills dst [in, out] with the transpose of a weight that is
+// Transposed. Errors as Load. It panics if dst has another shape.
+func (w Weight) LoadTransposed(dst linalg.Matrix32) error {
+	if !w.transposed || dst.Rows != w.In || dst.Cols != w.Out {
+		panic(fmt.Sprintf("arch: LoadTransposed of %s into [%d %d], want [%d %d] as the file holds it", w.Name(), dst.Rows, dst.Cols, w.In, w.Out))
+	}
+	return parBlocks(w.In, max(1, blockElements/max(1, w.Out)), func(from, to int) error {
+		return w.rows(dst.RowSlice(from, to), from)
 	})
 }
 
@@ -82,12 +92,11 @@ func (w Weight) place(dst, block linalg.Matrix32, from int) {
 // the rows read stay in the cache.
 func (w Weight) transpose(dst, block linalg.Matrix32, from int) {
 	const side = 8
-	step := max(1, w.step)
 	for i := 0; i < block.Rows; i += side {
 		rows := min(block.Rows-i, side)
 		for o := range w.Out {
 			line := dst.Data[o*dst.Stride+from+i:][:rows]
-			at := i*block.Stride + w.first + o*step
+			at := i*block.Stride + o
 			for r := range line {
 				line[r] = block.Data[at]
 				at += block.Stride
@@ -110,7 +119,7 @@ func (w Weight) LoadRows(dst linalg.Matrix32, from int) error {
 
 // rows reads rows as the file holds them and checks them.
 func (w Weight) rows(dst linalg.Matrix32, from int) error {
-	if err := w.read(dst, from); err != nil {
+	if err := w.tensor.Rows(dst, w.row(from)); err != nil {
 		return err
 	}
 	for i := range dst.Rows {
@@ -160,20 +169,7 @@ func (w Weight) row(i int) int {
 	if w.transposed {
 		return i
 	}
-	return w.first + i*max(1, w.step)
-}
-
-// read reads rows as the file holds them.
-func (w Weight) read(dst linalg.Matrix32, from int) error {
-	if w.step <= 1 || w.transposed {
-		return w.tensor.Rows(dst, w.row(from))
-	}
-	for i := range dst.Rows {
-		if err := w.tensor.Rows(dst.RowSlice(i, i+1), w.row(from+i)); err != nil {
-			return err
-		}
-	}
-	return nil
+	return w.first + i
 }
 
 // nonFinite returns the place of the first NaN or infinity, or −1.

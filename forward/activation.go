@@ -109,14 +109,20 @@ func gateBy(x, gate []float32, a arch.Activation) {
 }
 
 // clampedSwiGLU replaces x by (clamp(x) + 1)·g·σ(1.702·g), g = min(gate, 7) and x
-// clamped to ±7.
+// clamped to ±7. It uses gate up.
 func clampedSwiGLU(x, gate []float32) {
-	const limit, slope = 7, 1.702
-	for i, v := range gate {
-		gate[i] = min(v, limit)
-	}
-	sigmoid(gate, func(v float32) float32 { return slope * v })
-	for i, v := range gate {
-		x[i] = (min(max(x[i], -limit), limit) + 1) * v
+	const limit, slope, block = 7, 1.702, 256
+	var buf [block]float32
+	for from := 0; from < len(x); from += block {
+		up := x[from:min(len(x), from+block)]
+		g, e := gate[from:][:len(up)], buf[:len(up)]
+		for i, v := range g {
+			g[i] = min(v, limit)
+			e[i] = -slope * g[i]
+		}
+		linalg.Exp32(e, e, 0) // an overflow to +Inf makes the quotient 0, as it should
+		for i, v := range up {
+			up[i] = (min(max(v, -limit), limit) + 1) * g[i] / (1 + e[i])
+		}
 	}
 }

@@ -12,39 +12,46 @@ import (
 // Experts come one after another, each with all of its tokens, so that only one
 // is in memory; an expert that no token chose is not read.
 func (p *pass) mix(e *arch.Experts) error {
-	weights, err := p.route(e)
+	shares, err := p.route(e)
 	if err != nil {
 		return err
 	}
 	sum := linalg.New32(p.ffnIn.Rows, p.m.Width)
 	in := linalg.New32(p.ffnIn.Rows, p.m.Width)
-	for x := range e.Up {
+	for x := range e.Down {
 		var tokens []int
-		for i := range weights.Rows {
-			if weights.Row(i)[x] != 0 {
+		for i := range shares.Rows {
+			if shares.Row(i)[x] != 0 {
 				tokens = append(tokens, i)
 			}
 		}
 		if len(tokens) == 0 {
-			p.step(e.Up[x].Out*e.Up[x].In + e.Gate[x].Out*e.Gate[x].In + e.Down[x].Out*e.Down[x].In)
+			p.step(3 * weights(&e.Down[x]))
 			continue
 		}
 		part := in.RowSlice(0, len(tokens))
-		for n, i := range tokens {
-			copy(part.Row(n), p.ffnIn.Row(i))
-		}
-		if err := p.mlp(part, &e.Gate[x], e.Up[x], e.Down[x]); err != nil {
+		rows(len(tokens), func(n int) { copy(part.Row(n), p.ffnIn.Row(tokens[n])) })
+		if err := p.expert(part, e, x); err != nil {
 			return err
 		}
-		for n, i := range tokens {
-			w, row := weights.Row(i)[x], sum.Row(i)
+		rows(len(tokens), func(n int) {
+			i := tokens[n]
+			w, row := shares.Row(i)[x], sum.Row(i)
 			for j, v := range part.Row(n) {
 				row[j] += w * v
 			}
-		}
+		})
 	}
 	p.ffnIn = sum
 	return nil
+}
+
+// expert replaces each row of in by what one expert makes of it.
+func (p *pass) expert(in linalg.Matrix32, e *arch.Experts, x int) error {
+	if e.GateUp != nil {
+		return p.mlpByTurns(in, e.GateUp[x], e.Down[x])
+	}
+	return p.mlp(in, &e.Gate[x], e.Up[x], e.Down[x])
 }
 
 // route returns the weights [T, experts] of the experts for each token: the

@@ -24,29 +24,63 @@ const mlpTokens = 2048
 // mlp replaces each row of x by Down·(act(Gate·x) ⊙ Up·x), or Down·act(Up·x)
 // where gate is nil.
 func (p *pass) mlp(x linalg.Matrix32, gate *arch.Linear, up, down arch.Linear) error {
-	for from := 0; from < x.Rows; from += mlpTokens {
-		in := x.RowSlice(from, min(x.Rows, from+mlpTokens))
+	err := p.through(x, down, func(in linalg.Matrix32) (linalg.Matrix32, error) {
 		hidden := p.ha.matrix(in.Rows, up.Out)
 		if err := p.apply(hidden, in, up); err != nil {
-			return err
+			return hidden, err
 		}
-		if gate != nil {
-			gated := p.hb.matrix(in.Rows, gate.Out)
-			if err := p.apply(gated, in, *gate); err != nil {
-				return err
-			}
-			rows(in.Rows, func(i int) { gateBy(hidden.Row(i), gated.Row(i), p.m.Activation) })
-		} else {
+		if gate == nil {
 			rows(in.Rows, func(i int) { activate(hidden.Row(i), p.m.Activation) })
+			return hidden, nil
 		}
-		if err := p.apply(in, hidden, down); err != nil { // the rows read have served
+		gated := p.hb.matrix(in.Rows, gate.Out)
+		err := p.apply(gated, in, *gate)
+		rows(in.Rows, func(i int) { gateBy(hidden.Row(i), gated.Row(i), p.m.Activation) })
+		return hidden, err
+	})
+	p.step(weights(gate) + weights(&up) + weights(&down))
+	return err
+}
+
+// mlpByTurns is mlp where the outputs of Gate and Up come by turns from one map.
+func (p *pass) mlpByTurns(x linalg.Matrix32, gateUp, down arch.Linear) error {
+	err := p.through(x, down, func(in linalg.Matrix32) (linalg.Matrix32, error) {
+		both := p.hb.matrix(in.Rows, gateUp.Out)
+		hidden := p.ha.matrix(in.Rows, gateUp.Out/2)
+		err := p.apply(both, in, gateUp)
+		rows(in.Rows, func(i int) {
+			pair, up := both.Row(i), hidden.Row(i)
+			gate := pair[:len(up)] // the half that is read before it is written
+			for j := range up {
+				gate[j], up[j] = pair[2*j], pair[2*j+1]
+			}
+			gateBy(up, gate, p.m.Activation)
+		})
+		return hidden, err
+	})
+	p.step(weights(&gateUp) + weights(&down))
+	return err
+}
+
+// through replaces each row of x by Down of its hidden layer, some rows at a time.
+func (p *pass) through(x linalg.Matrix32, down arch.Linear, hidden func(in linalg.Matrix32) (linalg.Matrix32, error)) error {
+	for from := 0; from < x.Rows; from += mlpTokens {
+		in := x.RowSlice(from, min(x.Rows, from+mlpTokens))
+		h, err := hidden(in)
+		if err != nil {
+			return err
+		}
+		if err := p.apply(in, h, down); err != nil { // the rows read have served
 			return err
 		}
 	}
-	weights := up.Out*up.In + down.Out*down.In
-	if gate != nil {
-		weights += gate.Out * gate.In
-	}
-	p.step(weights)
 	return nil
+}
+
+// weights counts the numbers of a linear map; 0 for none.
+func weights(l *arch.Linear) int {
+	if l == nil {
+		return 0
+	}
+	return l.Out * l.In
 }

@@ -13,6 +13,9 @@ const tileNumbers = 8 << 20
 // its rows at a time, which gives columns of dst; each number of dst is the same
 // sum either way.
 func (p *pass) apply(dst, x linalg.Matrix32, l arch.Linear) error {
+	if l.Transposed() {
+		return p.applyTransposed(dst, x, l)
+	}
 	step := l.Out
 	if limit := p.tile(); l.InOrder() && l.Out*l.In > limit {
 		step = max(1, limit/l.In)
@@ -36,10 +39,29 @@ func (p *pass) apply(dst, x linalg.Matrix32, l arch.Linear) error {
 	return nil
 }
 
+// applyTransposed is apply for a map that the file holds as [in, out]: it is
+// multiplied as it lies there, whole, since a part of its columns is no part of the
+// file.
+func (p *pass) applyTransposed(dst, x linalg.Matrix32, l arch.Linear) error {
+	w := p.wa.matrix(l.In, l.Out)
+	if err := l.LoadTransposed(w); err != nil {
+		return err
+	}
+	l.Release()
+	var bias []float32
+	if l.Bias != nil {
+		bias = make([]float32, l.Out)
+		if err := l.Bias.Load(bias); err != nil {
+			return err
+		}
+	}
+	return p.product(dst, x, w, bias, linalg.Mul32)
+}
+
 // applyStack is apply for several maps of one input whose results lie side by
 // side. Small ones are stacked, as one large product is quicker than several.
 func (p *pass) applyStack(dst, x linalg.Matrix32, parts []arch.Linear) error {
-	if dst.Cols*x.Cols <= p.tile() {
+	if len(parts) > 1 && dst.Cols*x.Cols <= p.tile() {
 		w := p.wa.matrix(dst.Cols, x.Cols)
 		bias, err := stack(w, parts)
 		if err != nil {

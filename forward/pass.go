@@ -122,6 +122,7 @@ func (p *pass) plan(n int) {
 			count(e.Router)
 			count(e.Gate...)
 			count(e.Up...)
+			count(e.GateUp...)
 			count(e.Down...)
 		} else {
 			count(b.Up, b.Down)
@@ -143,15 +144,20 @@ func (p *pass) step(weights int) {
 	}
 }
 
-// linear computes dst = x·Wᵀ + b by blocks of rows.
+// linear computes dst = x·Wᵀ + b.
 func (p *pass) linear(dst, x, w linalg.Matrix32, bias []float32) error {
+	return p.product(dst, x, w, bias, linalg.MulTB32)
+}
+
+// product computes dst = mul(x, w) + b by blocks of rows.
+func (p *pass) product(dst, x, w linalg.Matrix32, bias []float32, mul func(dst, a, b linalg.Matrix32)) error {
 	for from := 0; from < x.Rows; from += rowBlock {
 		if err := p.ctx.Err(); err != nil {
 			return err
 		}
 		to := min(x.Rows, from+rowBlock)
 		out := dst.RowSlice(from, to)
-		linalg.MulTB32(out, x.RowSlice(from, to), w)
+		mul(out, x.RowSlice(from, to), w)
 		if bias != nil {
 			rows(out.Rows, func(i int) { add(out.Row(i), bias) })
 		}
