@@ -62,6 +62,7 @@ type Pipeline struct {
 	measure  func(ctx context.Context, path string, key monitor.Key) (*monitor.Analysis, error)
 	engine   func(run string) judge
 	retry    time.Duration // the first pause after a sink has refused
+	hurry    atomic.Int32  // callers of Drain
 
 	mu       sync.Mutex
 	tracks   map[string]*track
@@ -197,6 +198,8 @@ func (p *Pipeline) Stats() Stats {
 //
 // Errors: ctx's.
 func (p *Pipeline) Drain(ctx context.Context) error {
+	p.hurry.Add(1)
+	defer p.hurry.Add(-1)
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
 	for !p.settled() {

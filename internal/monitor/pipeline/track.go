@@ -133,7 +133,7 @@ func (p *Pipeline) maintain(ctx context.Context) {
 		case <-tick.C:
 		}
 		for _, t := range p.all() {
-			p.mend(ctx, t.run)
+			p.mend(ctx, t)
 			p.listen(ctx, t)
 		}
 		p.forget()
@@ -156,20 +156,21 @@ func (p *Pipeline) all() []*track {
 
 // mend replays a run that was judged out of order, so that its alerts become those
 // of the order of steps. It waits for a pause, and never takes more than a
-// twentieth of the time.
-func (p *Pipeline) mend(ctx context.Context, run string) {
-	t := p.track(run)
+// twentieth of the time, unless somebody waits for it in Drain.
+func (p *Pipeline) mend(ctx context.Context, t *track) {
 	if !t.mu.TryLock() {
 		return // the next beat comes soon
 	}
 	defer t.mu.Unlock()
 	pause := time.Since(t.at)
-	if !t.late || t.engine == nil || pause < replayTax*t.cost || pause < overdue && !p.queue.idle(run) {
+	idle := p.queue.idle(t.run)
+	due := pause >= replayTax*t.cost && (idle || pause >= overdue) || idle && p.hurry.Load() > 0
+	if !t.late || t.engine == nil || !due {
 		return
 	}
 	if err := p.replay(ctx, t); err != nil && ctx.Err() == nil {
 		p.counts.errors.Add(1)
-		p.log.Error("replaying a run", "run", run, "error", err)
+		p.log.Error("replaying a run", "run", t.run, "error", err)
 	}
 }
 

@@ -30,7 +30,7 @@ func (p *Pipeline) worker(ctx context.Context) {
 			}
 			run := ready[0].key.Run
 			if ready = p.queue.more(run, len(ready)); len(ready) == 0 {
-				p.mend(ctx, run)
+				p.mend(ctx, p.track(run))
 			}
 		}
 	}
