@@ -53,11 +53,13 @@ func TestReferenceRuns(t *testing.T) {
 }
 
 // TestPruningCurves holds greedy pruning of H = 8 heads to the reference, each
-// value to .02: starts differ by up to that where several heads are alike.
+// value to .025, or .03 for Bayes-softmax: starts differ by that where several heads
+// are alike (with four removed of Bayes-softmax by a standard deviation of .017).
 func TestPruningCurves(t *testing.T) {
 	for a, want := range map[Activation][]float64{
 		Softmax:  {.610, .612, .613, .617, .613, .647, .643, .931},
 		Softmax1: {.448, .447, .447, .447, .447, .463, .528, .763},
+		Bayes:    {.361, .362, .362, .363, .396, .42, .50, .955},
 	} {
 		s := &Settings{Model: NewModel(5, 8, 2, a), Law: gaussianLaw(8, 3), Time: 1500, Samples: 4096, Points: 8, Tolerance: 1e-4, Seed: 1}
 		samples := s.NewSamples()
@@ -70,7 +72,11 @@ func TestPruningCurves(t *testing.T) {
 			t.Fatal(err)
 		}
 		for i, r := range p.Greedy {
-			near(t, string(a), r.Loss, want[i], .025)
+			tol := .025
+			if a == Bayes {
+				tol = .03
+			}
+			near(t, string(a), r.Loss, want[i], tol)
 			if p.Exact[i].Loss > r.Loss+1e-12 {
 				t.Errorf("%s: best subset after %d costs %v, greedy %v", a, i, p.Exact[i].Loss, r.Loss)
 			}
