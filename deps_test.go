@@ -54,6 +54,7 @@ const importRules = `
 	internal/monitor/ingest, internal/monitor/dashboard, internal/monitor/telemetry, internal/monitor/export < cmd/eigenhead;
 	ROOT, lab/collapse, lab/specialize < cmd/eigenhead, bench/ours, bench/heads, bench/tokenizer;
 	measure < tools/nulltable;
+	internal/monitor/analyze, internal/monitor/alert < tools/recordedruns/table;
 `
 
 // leaves may be imported by every package.
