@@ -15,6 +15,7 @@ func TestUpperHalvesAreCleanAfterEveryKernel(t *testing.T) {
 	const upperYMM, upperZMM = 1 << 2, 1 << 6
 	buf := make([]float64, 4096)
 	buf32 := make([]float32, 4096)
+	raw, top := make([]byte, 256), make([]uint32, 16)
 	out, out32 := make([]float64, 4096), make([]float32, 4096)
 	for _, s := range available() {
 		if s == generic {
@@ -44,6 +45,16 @@ func TestUpperHalvesAreCleanAfterEveryKernel(t *testing.T) {
 			"weigh":       func() { s.row.weigh(64, &buf[0], &out[0], 1, &out[64]) },
 			"rowdots":     func() { s.row.dots(2, 8, &buf[0], 8, &buf[64], &out[0]) },
 			"expsum32":    func() { s.row.expSum(64, &out32[0], &buf32[0], 1) },
+			"scaleadd":    func() { s.lanes.scaleAdd(64, &out[0], &buf[0], &out[64]) },
+			"muladd":      func() { s.lanes.mulAdd(64, &out[0], &buf[0], &buf[64]) },
+			"muldiff":     func() { s.lanes.mulDiff(64, &out[0], &buf[0], &buf[64]) },
+			"over":        func() { s.lanes.over(64, 1, &out[0]) },
+			"bf16":        func() { s.widen.bf16(64, &out32[0], &raw[0]) },
+			"f16":         func() { s.widen.f16(64, &out32[0], &raw[0]) },
+			"peakbits":    func() { s.widen.peakBits(64, &buf32[0], &top[0]) },
+			"q40":         func() { s.dequant.q40(2, &out32[0], &raw[0]) },
+			"q41":         func() { s.dequant.q41(2, &out32[0], &raw[0]) },
+			"q80":         func() { s.dequant.q80(2, &out32[0], &raw[0]) },
 		}
 		for name, call := range kernels {
 			// Preemption between call and probe may restore other bits: once clean is enough.

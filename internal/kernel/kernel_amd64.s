@@ -1846,6 +1846,138 @@ DATA i32_256_2147483647<>+24(SB)/4, $0x7fffffff
 DATA i32_256_2147483647<>+28(SB)/4, $0x7fffffff
 GLOBL i32_256_2147483647<>(SB), RODATA|NOPTR, $32
 
+// func q40AVX2(blocks int, dst *float32, src *byte)
+// Requires: AVX, AVX2, F16C
+TEXT ·q40AVX2(SB), NOSPLIT, $0-24
+	MOVQ blocks+0(FP), AX
+	MOVQ dst+8(FP), CX
+	MOVQ src+16(FP), DX
+
+loop:
+	VPBROADCASTW (DX), X0
+	VCVTPH2PS    X0, Y0
+	VMOVUPS      i32_256_8<>+0(SB), Y1
+	VMOVUPS      i32_256_15<>+0(SB), Y2
+	VPMOVZXBD    2(DX), Y4
+	VPAND        Y2, Y4, Y3
+	VPSRLD       $0x04, Y4, Y4
+	VPSUBD       Y1, Y3, Y3
+	VCVTDQ2PS    Y3, Y3
+	VMULPS       Y0, Y3, Y3
+	VMOVUPS      Y3, (CX)
+	VPSUBD       Y1, Y4, Y4
+	VCVTDQ2PS    Y4, Y4
+	VMULPS       Y0, Y4, Y4
+	VMOVUPS      Y4, 64(CX)
+	VPMOVZXBD    10(DX), Y3
+	VPAND        Y2, Y3, Y2
+	VPSRLD       $0x04, Y3, Y3
+	VPSUBD       Y1, Y2, Y2
+	VCVTDQ2PS    Y2, Y2
+	VMULPS       Y0, Y2, Y2
+	VMOVUPS      Y2, 32(CX)
+	VPSUBD       Y1, Y3, Y3
+	VCVTDQ2PS    Y3, Y3
+	VMULPS       Y0, Y3, Y3
+	VMOVUPS      Y3, 96(CX)
+	ADDQ         $+18, DX
+	ADDQ         $+128, CX
+	DECQ         AX
+	JNZ          loop
+	VZEROUPPER
+	RET
+
+DATA i32_256_8<>+0(SB)/4, $0x00000008
+DATA i32_256_8<>+4(SB)/4, $0x00000008
+DATA i32_256_8<>+8(SB)/4, $0x00000008
+DATA i32_256_8<>+12(SB)/4, $0x00000008
+DATA i32_256_8<>+16(SB)/4, $0x00000008
+DATA i32_256_8<>+20(SB)/4, $0x00000008
+DATA i32_256_8<>+24(SB)/4, $0x00000008
+DATA i32_256_8<>+28(SB)/4, $0x00000008
+GLOBL i32_256_8<>(SB), RODATA|NOPTR, $32
+
+DATA i32_256_15<>+0(SB)/4, $0x0000000f
+DATA i32_256_15<>+4(SB)/4, $0x0000000f
+DATA i32_256_15<>+8(SB)/4, $0x0000000f
+DATA i32_256_15<>+12(SB)/4, $0x0000000f
+DATA i32_256_15<>+16(SB)/4, $0x0000000f
+DATA i32_256_15<>+20(SB)/4, $0x0000000f
+DATA i32_256_15<>+24(SB)/4, $0x0000000f
+DATA i32_256_15<>+28(SB)/4, $0x0000000f
+GLOBL i32_256_15<>(SB), RODATA|NOPTR, $32
+
+// func q41AVX2(blocks int, dst *float32, src *byte)
+// Requires: AVX, AVX2, F16C, FMA3
+TEXT ·q41AVX2(SB), NOSPLIT, $0-24
+	MOVQ blocks+0(FP), AX
+	MOVQ dst+8(FP), CX
+	MOVQ src+16(FP), DX
+
+loop:
+	VPBROADCASTW (DX), X0
+	VCVTPH2PS    X0, Y0
+	VPBROADCASTW 2(DX), X1
+	VCVTPH2PS    X1, Y1
+	VMOVUPS      i32_256_15<>+0(SB), Y2
+	VPMOVZXBD    4(DX), Y4
+	VPAND        Y2, Y4, Y3
+	VPSRLD       $0x04, Y4, Y4
+	VCVTDQ2PS    Y3, Y3
+	VFMADD213PS  Y1, Y0, Y3
+	VMOVUPS      Y3, (CX)
+	VCVTDQ2PS    Y4, Y4
+	VFMADD213PS  Y1, Y0, Y4
+	VMOVUPS      Y4, 64(CX)
+	VPMOVZXBD    12(DX), Y3
+	VPAND        Y2, Y3, Y2
+	VPSRLD       $0x04, Y3, Y3
+	VCVTDQ2PS    Y2, Y2
+	VFMADD213PS  Y1, Y0, Y2
+	VMOVUPS      Y2, 32(CX)
+	VCVTDQ2PS    Y3, Y3
+	VFMADD213PS  Y1, Y0, Y3
+	VMOVUPS      Y3, 96(CX)
+	ADDQ         $+20, DX
+	ADDQ         $+128, CX
+	DECQ         AX
+	JNZ          loop
+	VZEROUPPER
+	RET
+
+// func q80AVX2(blocks int, dst *float32, src *byte)
+// Requires: AVX, AVX2, F16C
+TEXT ·q80AVX2(SB), NOSPLIT, $0-24
+	MOVQ blocks+0(FP), AX
+	MOVQ dst+8(FP), CX
+	MOVQ src+16(FP), DX
+
+loop:
+	VPBROADCASTW (DX), X0
+	VCVTPH2PS    X0, Y0
+	VPMOVSXBD    2(DX), Y1
+	VCVTDQ2PS    Y1, Y1
+	VMULPS       Y0, Y1, Y1
+	VMOVUPS      Y1, (CX)
+	VPMOVSXBD    10(DX), Y1
+	VCVTDQ2PS    Y1, Y1
+	VMULPS       Y0, Y1, Y1
+	VMOVUPS      Y1, 32(CX)
+	VPMOVSXBD    18(DX), Y1
+	VCVTDQ2PS    Y1, Y1
+	VMULPS       Y0, Y1, Y1
+	VMOVUPS      Y1, 64(CX)
+	VPMOVSXBD    26(DX), Y1
+	VCVTDQ2PS    Y1, Y1
+	VMULPS       Y0, Y1, Y1
+	VMOVUPS      Y1, 96(CX)
+	ADDQ         $+34, DX
+	ADDQ         $+128, CX
+	DECQ         AX
+	JNZ          loop
+	VZEROUPPER
+	RET
+
 // func gemm32AVX512(k int, a *float32, ars int, aks int, b *float32, bks int, c *float32, ldc int, add int)
 // Requires: AVX, AVX512F, MMX+
 TEXT ·gemm32AVX512(SB), NOSPLIT, $0-72
@@ -4202,6 +4334,126 @@ DATA i32_512_2147483647<>+52(SB)/4, $0x7fffffff
 DATA i32_512_2147483647<>+56(SB)/4, $0x7fffffff
 DATA i32_512_2147483647<>+60(SB)/4, $0x7fffffff
 GLOBL i32_512_2147483647<>(SB), RODATA|NOPTR, $64
+
+// func q40AVX512(blocks int, dst *float32, src *byte)
+// Requires: AVX, AVX2, AVX512F
+TEXT ·q40AVX512(SB), NOSPLIT, $0-24
+	MOVQ blocks+0(FP), AX
+	MOVQ dst+8(FP), CX
+	MOVQ src+16(FP), DX
+
+loop:
+	VPBROADCASTW (DX), Y0
+	VCVTPH2PS    Y0, Z0
+	VMOVUPS      i32_512_8<>+0(SB), Z1
+	VMOVUPS      i32_512_15<>+0(SB), Z2
+	VPMOVZXBD    2(DX), Z3
+	VPANDD       Z2, Z3, Z2
+	VPSRLD       $0x04, Z3, Z3
+	VPSUBD       Z1, Z2, Z2
+	VCVTDQ2PS    Z2, Z2
+	VMULPS       Z0, Z2, Z2
+	VMOVUPS      Z2, (CX)
+	VPSUBD       Z1, Z3, Z3
+	VCVTDQ2PS    Z3, Z3
+	VMULPS       Z0, Z3, Z3
+	VMOVUPS      Z3, 64(CX)
+	ADDQ         $+18, DX
+	ADDQ         $+128, CX
+	DECQ         AX
+	JNZ          loop
+	VZEROUPPER
+	RET
+
+DATA i32_512_8<>+0(SB)/4, $0x00000008
+DATA i32_512_8<>+4(SB)/4, $0x00000008
+DATA i32_512_8<>+8(SB)/4, $0x00000008
+DATA i32_512_8<>+12(SB)/4, $0x00000008
+DATA i32_512_8<>+16(SB)/4, $0x00000008
+DATA i32_512_8<>+20(SB)/4, $0x00000008
+DATA i32_512_8<>+24(SB)/4, $0x00000008
+DATA i32_512_8<>+28(SB)/4, $0x00000008
+DATA i32_512_8<>+32(SB)/4, $0x00000008
+DATA i32_512_8<>+36(SB)/4, $0x00000008
+DATA i32_512_8<>+40(SB)/4, $0x00000008
+DATA i32_512_8<>+44(SB)/4, $0x00000008
+DATA i32_512_8<>+48(SB)/4, $0x00000008
+DATA i32_512_8<>+52(SB)/4, $0x00000008
+DATA i32_512_8<>+56(SB)/4, $0x00000008
+DATA i32_512_8<>+60(SB)/4, $0x00000008
+GLOBL i32_512_8<>(SB), RODATA|NOPTR, $64
+
+DATA i32_512_15<>+0(SB)/4, $0x0000000f
+DATA i32_512_15<>+4(SB)/4, $0x0000000f
+DATA i32_512_15<>+8(SB)/4, $0x0000000f
+DATA i32_512_15<>+12(SB)/4, $0x0000000f
+DATA i32_512_15<>+16(SB)/4, $0x0000000f
+DATA i32_512_15<>+20(SB)/4, $0x0000000f
+DATA i32_512_15<>+24(SB)/4, $0x0000000f
+DATA i32_512_15<>+28(SB)/4, $0x0000000f
+DATA i32_512_15<>+32(SB)/4, $0x0000000f
+DATA i32_512_15<>+36(SB)/4, $0x0000000f
+DATA i32_512_15<>+40(SB)/4, $0x0000000f
+DATA i32_512_15<>+44(SB)/4, $0x0000000f
+DATA i32_512_15<>+48(SB)/4, $0x0000000f
+DATA i32_512_15<>+52(SB)/4, $0x0000000f
+DATA i32_512_15<>+56(SB)/4, $0x0000000f
+DATA i32_512_15<>+60(SB)/4, $0x0000000f
+GLOBL i32_512_15<>(SB), RODATA|NOPTR, $64
+
+// func q41AVX512(blocks int, dst *float32, src *byte)
+// Requires: AVX, AVX2, AVX512F
+TEXT ·q41AVX512(SB), NOSPLIT, $0-24
+	MOVQ blocks+0(FP), AX
+	MOVQ dst+8(FP), CX
+	MOVQ src+16(FP), DX
+
+loop:
+	VPBROADCASTW (DX), Y0
+	VCVTPH2PS    Y0, Z0
+	VPBROADCASTW 2(DX), Y1
+	VCVTPH2PS    Y1, Z1
+	VMOVUPS      i32_512_15<>+0(SB), Z2
+	VPMOVZXBD    4(DX), Z3
+	VPANDD       Z2, Z3, Z2
+	VPSRLD       $0x04, Z3, Z3
+	VCVTDQ2PS    Z2, Z2
+	VFMADD213PS  Z1, Z0, Z2
+	VMOVUPS      Z2, (CX)
+	VCVTDQ2PS    Z3, Z3
+	VFMADD213PS  Z1, Z0, Z3
+	VMOVUPS      Z3, 64(CX)
+	ADDQ         $+20, DX
+	ADDQ         $+128, CX
+	DECQ         AX
+	JNZ          loop
+	VZEROUPPER
+	RET
+
+// func q80AVX512(blocks int, dst *float32, src *byte)
+// Requires: AVX, AVX2, AVX512F
+TEXT ·q80AVX512(SB), NOSPLIT, $0-24
+	MOVQ blocks+0(FP), AX
+	MOVQ dst+8(FP), CX
+	MOVQ src+16(FP), DX
+
+loop:
+	VPBROADCASTW (DX), Y0
+	VCVTPH2PS    Y0, Z0
+	VPMOVSXBD    2(DX), Z1
+	VCVTDQ2PS    Z1, Z1
+	VMULPS       Z0, Z1, Z1
+	VMOVUPS      Z1, (CX)
+	VPMOVSXBD    18(DX), Z1
+	VCVTDQ2PS    Z1, Z1
+	VMULPS       Z0, Z1, Z1
+	VMOVUPS      Z1, 64(CX)
+	ADDQ         $+34, DX
+	ADDQ         $+128, CX
+	DECQ         AX
+	JNZ          loop
+	VZEROUPPER
+	RET
 
 // func transpose32AVX2(blocks int, src *float32, ss int, dst *float32, ds int)
 // Requires: AVX

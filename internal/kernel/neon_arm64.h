@@ -33,6 +33,13 @@
 #define FCVTZS_D2(n, d) TWO(0x4ee1b800, n, d)         // FCVTZS Vd.2D, Vn.2D
 #define FCVTL_D2(n, d) TWO(0x0e617800, n, d)          // FCVTL Vd.2D, Vn.2S
 #define FCVTL2_D2(n, d) TWO(0x4e617800, n, d)         // FCVTL2 Vd.2D, Vn.4S
+#define FCVTL_S4(n, d) TWO(0x0e217800, n, d)          // FCVTL Vd.4S, Vn.4H
+#define FCVTL2_S4(n, d) TWO(0x4e217800, n, d)         // FCVTL2 Vd.4S, Vn.8H
+#define SCVTF_S4(n, d) TWO(0x4e21d800, n, d)          // SCVTF Vd.4S, Vn.4S
+#define SXTL_H8(n, d) TWO(0x0f08a400, n, d)           // SXTL Vd.8H, Vn.8B
+#define SXTL2_H8(n, d) TWO(0x4f08a400, n, d)          // SXTL2 Vd.8H, Vn.16B
+#define SXTL_S4(n, d) TWO(0x0f10a400, n, d)           // SXTL Vd.4S, Vn.4H
+#define SXTL2_S4(n, d) TWO(0x4f10a400, n, d)          // SXTL2 Vd.4S, Vn.8H
 #define HALVE_S4(n, d) TWO(0x4f3f0400, n, d)          // SSHR Vd.4S, Vn.4S, #1
 #define HALVE_D2(n, d) TWO(0x4f7f0400, n, d)          // SSHR Vd.2D, Vn.2D, #1
 

@@ -134,6 +134,21 @@ func f16AVX2(n int, dst *float32, src *byte)
 //go:noescape
 func peakbitsAVX2(n int, x *float32, top *uint32)
 
+// q40AVX2 stores d·(q − 8), q in nibbles, for the 32 numbers of each of blocks blocks of 18 bytes.
+//
+//go:noescape
+func q40AVX2(blocks int, dst *float32, src *byte)
+
+// q41AVX2 stores d·q + m, q in nibbles, for the 32 numbers of each of blocks blocks of 20 bytes.
+//
+//go:noescape
+func q41AVX2(blocks int, dst *float32, src *byte)
+
+// q80AVX2 stores d·q, q in signed bytes, for the 32 numbers of each of blocks blocks of 34 bytes.
+//
+//go:noescape
+func q80AVX2(blocks int, dst *float32, src *byte)
+
 // gemm32AVX512 computes a 14×32 tile of C = A·B, or of C += A·B if add is 1. Element (i, p) of A is a[i·ars+p·aks], (p, j) of B is b[p·bks+j].
 //
 //go:noescape
@@ -263,6 +278,21 @@ func f16AVX512(n int, dst *float32, src *byte)
 //
 //go:noescape
 func peakbitsAVX512(n int, x *float32, top *uint32)
+
+// q40AVX512 stores d·(q − 8), q in nibbles, for the 32 numbers of each of blocks blocks of 18 bytes.
+//
+//go:noescape
+func q40AVX512(blocks int, dst *float32, src *byte)
+
+// q41AVX512 stores d·q + m, q in nibbles, for the 32 numbers of each of blocks blocks of 20 bytes.
+//
+//go:noescape
+func q41AVX512(blocks int, dst *float32, src *byte)
+
+// q80AVX512 stores d·q, q in signed bytes, for the 32 numbers of each of blocks blocks of 34 bytes.
+//
+//go:noescape
+func q80AVX512(blocks int, dst *float32, src *byte)
 
 // transpose32AVX2 stores the transpose of src, 8 rows of blocks·8 elements that lie ss apart, in dst, whose rows of 8 lie ds apart.
 //

@@ -124,3 +124,33 @@ func muldiff64NEON(n0 int, p, u, s *float64)
 //
 //go:noescape
 func over64NEON(n int, alpha float64, x *float64)
+
+// bf16NEON stores n numbers as float32, a multiple of 8.
+//
+//go:noescape
+func bf16NEON(n int, dst *float32, src *byte)
+
+// f16NEON stores n numbers as float32, a multiple of 8.
+//
+//go:noescape
+func f16NEON(n int, dst *float32, src *byte)
+
+// peakbitsNEON stores in top[:8] the largest bits without sign of each lane of n elements, a multiple of 8.
+//
+//go:noescape
+func peakbitsNEON(n int, x *float32, top *uint32)
+
+// q40NEON stores d·(q − 8), q in nibbles, for the 32 numbers of each of blocks blocks of 18 bytes.
+//
+//go:noescape
+func q40NEON(blocks int, dst *float32, src *byte)
+
+// q41NEON stores d·q + m, q in nibbles, for the 32 numbers of each of blocks blocks of 20 bytes.
+//
+//go:noescape
+func q41NEON(blocks int, dst *float32, src *byte)
+
+// q80NEON stores d·q, q in signed bytes, for the 32 numbers of each of blocks blocks of 34 bytes.
+//
+//go:noescape
+func q80NEON(blocks int, dst *float32, src *byte)

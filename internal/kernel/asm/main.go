@@ -42,6 +42,7 @@ func main() {
 		over(s)
 		widen(s)
 		peakBits(s)
+		dequant(s)
 	}
 	transpose32()
 	transpose64()

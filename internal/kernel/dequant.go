@@ -1,0 +1,74 @@
+package kernel
+
+import "encoding/binary"
+
+// dequant reads GGUF's types of blocks of 32 numbers that have one scale d, and
+// perhaps a minimum m, as F16:
+//
+//	x = d·q       or       x = d·q + m
+//
+// The low nibbles of 16 bytes of q are numbers 0 to 15, the high nibbles 16 to 31. The
+// product of 11 significant bits by 8 is exact in float32, so every set gives the bits
+// of the reference. Nil functions leave everything to the twins.
+//
+// Source: gguf-py/gguf/quants.py and ggml-quants.c.
+type dequant struct {
+	q40, q41, q80 func(blocks int, dst *float32, src *byte)
+}
+
+// DequantQ40 stores the numbers of whole Q4_0 blocks, d·(q − 8). It panics where dst
+// is not 32 numbers for each 18 bytes of src.
+func DequantQ40(dst []float32, src []byte) { dequantize(current().dequant.q40, plainQ40, dst, src, 18) }
+
+// DequantQ41 is DequantQ40 for Q4_1: d·q + m, 20 bytes.
+func DequantQ41(dst []float32, src []byte) { dequantize(current().dequant.q41, plainQ41, dst, src, 20) }
+
+// DequantQ80 is DequantQ40 for Q8_0: d·q, 34 bytes.
+func DequantQ80(dst []float32, src []byte) { dequantize(current().dequant.q80, plainQ80, dst, src, 34) }
+
+const dequantBlock = 32 // numbers
+
+func dequantize(f func(blocks int, dst *float32, src *byte), plain func(dst []float32, src []byte), dst []float32, src []byte, bytes int) {
+	blocks := len(dst) / dequantBlock
+	if len(dst) != blocks*dequantBlock || len(src) != blocks*bytes {
+		panic("kernel: quantized blocks and numbers do not fit")
+	}
+	if f == nil {
+		plain(dst, src)
+		return
+	}
+	for i := 0; i < blocks; i += piece / dequantBlock {
+		f(min(piece/dequantBlock, blocks-i), &dst[i*dequantBlock], &src[i*bytes])
+	}
+}
+
+func half(b []byte) float32 { return Half(binary.LittleEndian.Uint16(b)) }
+
+func plainQ40(dst []float32, src []byte) {
+	for ; len(src) > 0; src, dst = src[18:], dst[dequantBlock:] {
+		d, q, x := half(src), src[2:18:18], dst[:dequantBlock:dequantBlock]
+		for i, b := range q {
+			x[i] = d * float32(int(b&15)-8)
+			x[i+16] = d * float32(int(b>>4)-8)
+		}
+	}
+}
+
+func plainQ41(dst []float32, src []byte) {
+	for ; len(src) > 0; src, dst = src[20:], dst[dequantBlock:] {
+		d, m, q, x := half(src), half(src[2:]), src[4:20:20], dst[:dequantBlock:dequantBlock]
+		for i, b := range q {
+			x[i] = d*float32(b&15) + m
+			x[i+16] = d*float32(b>>4) + m
+		}
+	}
+}
+
+func plainQ80(dst []float32, src []byte) {
+	for ; len(src) > 0; src, dst = src[34:], dst[dequantBlock:] {
+		d, q, x := half(src), src[2:34:34], dst[:dequantBlock:dequantBlock]
+		for i, b := range q {
+			x[i] = d * float32(int8(b))
+		}
+	}
+}
