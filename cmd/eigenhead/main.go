@@ -35,6 +35,7 @@ type commands struct {
 	Tokenize tokenizeCmd `cmd:"" help:"Turn a text into token ids as the model's own tokenizer does."`
 	Models   modelsCmd   `cmd:"" help:"List the model families and tensor types that can be read."`
 	Rules    rulesCmd    `cmd:"" help:"Print the rules' thresholds, each with its source, as TOML."`
+	Serve    serveCmd    `cmd:"" help:"Monitor training runs: take captures, raise alerts, show a page."`
 	Lab      labCmd      `cmd:"" help:"Simulators of the theories behind the measures."`
 	Version  versionFlag `name:"version" help:"Print the version and the arithmetic kernels, and exit."`
 }

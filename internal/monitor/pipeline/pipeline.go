@@ -174,6 +174,10 @@ func (p *Pipeline) Close() {
 // subscriber that lies 256 events behind misses what comes then.
 func (p *Pipeline) Subscribe() (<-chan monitor.Event, func()) { return p.hub.subscribe() }
 
+// EndSubscriptions closes all channels of Subscribe, now and later ones, so that
+// whoever streams to a client can finish. Everything else goes on.
+func (p *Pipeline) EndSubscriptions() { p.hub.close() }
+
 // Stats returns the pipeline's health now.
 func (p *Pipeline) Stats() Stats {
 	size, oldest := p.queue.state()
