@@ -72,3 +72,10 @@ func named(path string, err error) error {
 	}
 	return err
 }
+
+// isConstraint reports that SQLite refused rows that cannot be together, such as
+// two of one key.
+func isConstraint(err error) bool {
+	e, ok := errors.AsType[*sqlite.Error](err)
+	return ok && e.Code()&0xff == sqlite3.SQLITE_CONSTRAINT
+}
