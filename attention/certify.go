@@ -82,8 +82,7 @@ func deflated(ctx context.Context, a *Operator, v []float64, steps int, seed uin
 			copy(x.Row(r), run.next)
 			deflate(x.Row(r), v)
 		}
-		a.Mul(y, x)
-		a.MulT(z, y)
+		a.MulPair(y, z, x, linalg.Matrix{})
 		for r, run := range runs {
 			deflate(z.Row(r), v)
 			run.add(z.Row(r))

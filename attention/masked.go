@@ -20,7 +20,7 @@ type MaskedOperator struct {
 	squares float64
 }
 
-var _ spectrum.Operator = (*MaskedOperator)(nil)
+var _ spectrum.PairOperator = (*MaskedOperator)(nil)
 
 // NewMasked returns the operator of the masked energy field. Options as New;
 // Tokens are not used. Panics, errors and cost: as Rows.
@@ -64,6 +64,9 @@ func (e *MaskedOperator) Mul(dst, x linalg.Matrix) { mul(e, e.tiles, dst, x) }
 // MulT computes dst = x·E.
 func (e *MaskedOperator) MulT(dst, x linalg.Matrix) { mulT(e, e.tiles, dst, x) }
 
+// MulPair computes y = x·Eᵀ and z = w·E, or y·E where w is empty, in one pass.
+func (e *MaskedOperator) MulPair(y, z, x, w linalg.Matrix) { mulPair(e, e.tiles, y, z, x, w) }
+
 func (e *MaskedOperator) block(b int) (linalg.Matrix, span) {
 	if e.blocks[b].Rows > 0 {
 		return e.blocks[b], e.span(b)
@@ -72,7 +75,8 @@ func (e *MaskedOperator) block(b int) (linalg.Matrix, span) {
 }
 
 func (e *MaskedOperator) compute(b int, into linalg.Matrix) (linalg.Matrix, span) {
-	m, s := e.scores(b, into)
+	m, s := e.room(b, into)
+	e.scores(m, s, s.lo, s.hi)
 	for i := s.from; i < s.to; i++ {
 		z := e.visible(m, s, i)
 		mean := linalg.Dot(z, e.ones[:len(z)]) / float64(len(z))

@@ -3,6 +3,7 @@ package attention
 import (
 	"context"
 	"fmt"
+	"math"
 
 	"github.com/eigenhead/eigenhead/head"
 	"github.com/eigenhead/eigenhead/linalg"
@@ -17,9 +18,10 @@ type Operator struct {
 	stats  *RowStats
 	factor []float64 // A[i,j] = factor_i · exp(z_ij − shift_i)
 	shift  []float64 // the largest z_ij
+	tops   []float64 // of the rows of a block
 }
 
-var _ spectrum.Operator = (*Operator)(nil)
+var _ spectrum.PairOperator = (*Operator)(nil)
 
 // New makes the one pass over the scores of a head: it fills RowStats, and keeps
 // blocks of A within the memory budget so that products need no scores again.
@@ -63,65 +65,43 @@ func (a *Operator) block(b int) (linalg.Matrix, span) {
 	if a.blocks[b].Rows > 0 {
 		return a.blocks[b], a.span(b)
 	}
-	m, s := a.scores(b, linalg.Matrix{})
+	m, s := a.room(b, linalg.Matrix{})
+	if a.tops == nil {
+		a.tops = make([]float64, a.height())
+	}
+	s.panels(func(panel, lo, hi int) {
+		a.scores(m, s, lo, hi)
+		for i := s.from; i < s.to; i++ {
+			if panel == 0 {
+				a.tops[i-s.from] = math.Inf(-1)
+			}
+			if z, first := a.within(m, s, i, lo, hi); len(z) > 0 {
+				a.tops[i-s.from] = a.entries(i, first, z, a.tops[i-s.from])
+			}
+		}
+	})
 	for i := s.from; i < s.to; i++ {
-		z := a.visible(m, s, i)
-		lo, _ := a.p.Mask.Visible(i, a.T)
-		a.soften(z, i, lo)
-		linalg.Exp(z, z, a.shift[i])
-		linalg.Scale(a.factor[i], z)
 		a.hide(m, s, i)
 	}
 	return m, s
 }
 
-// Mul computes dst = x·Aᵀ: row r of dst is A times row r of x.
-func (a *Operator) Mul(dst, x linalg.Matrix) { mul(a, a.tiles, dst, x) }
-
-// MulT computes dst = x·A: row r of dst is Aᵀ times row r of x.
-func (a *Operator) MulT(dst, x linalg.Matrix) { mulT(a, a.tiles, dst, x) }
-
-// blocker hands out the blocks of rows of a matrix, one at a time.
-type blocker interface {
-	block(b int) (linalg.Matrix, span)
-}
-
-func mul(a blocker, t *tiles, dst, x linalg.Matrix) {
-	byFew(t, dst, x, func(out, in linalg.Matrix) {
-		for b := range t.count() {
-			m, s := a.block(b)
-			linalg.AddMulFew(out.ColSlice(s.from, s.to), in.ColSlice(s.lo, s.hi), m) // [4, cols]·[rows, cols]ᵀ
-		}
-	})
-}
-
-func mulT(a blocker, t *tiles, dst, x linalg.Matrix) {
-	byFew(t, dst, x, func(out, in linalg.Matrix) {
-		for b := range t.count() {
-			m, s := a.block(b)
-			linalg.AddMulFewT(out.ColSlice(s.lo, s.hi), in.ColSlice(s.from, s.to), m) // [4, rows]·[rows, cols]
-		}
-	})
-}
-
-// byFew calls f with four rows of x at a time, zeros where there are no more, and
-// zeros to add the products to.
-func byFew(t *tiles, dst, x linalg.Matrix, f func(out, in linalg.Matrix)) {
-	if t.in.Rows == 0 {
-		t.in, t.out = linalg.New(linalg.Few, t.T), linalg.New(linalg.Few, t.T)
+// entries turns scores of one panel into entries of A, as the pass does: shifted by
+// the largest logit so far, which it returns.
+func (a *Operator) entries(i, lo int, z []float64, top float64) float64 {
+	a.soften(z, i, lo)
+	if s := a.span(i / a.height()); s.count() == 1 {
+		top = a.shift[i]
+	} else {
+		top = max(top, linalg.Max(z))
 	}
-	for from := 0; from < x.Rows; from += linalg.Few {
-		to := min(x.Rows, from+linalg.Few)
-		clear(t.in.Data)
-		clear(t.out.Data)
-		for i := from; i < to; i++ {
-			copy(t.in.Row(i-from), x.Row(i))
-		}
-		f(t.out, t.in)
-		for i := from; i < to; i++ {
-			copy(dst.Row(i), t.out.Row(i-from))
-		}
+	linalg.Exp(z, z, top)
+	factor := a.factor[i]
+	if top != a.shift[i] {
+		factor *= math.Exp(top - a.shift[i])
 	}
+	linalg.Scale(factor, z)
+	return top
 }
 
 // earlier returns for each position the last earlier one with the same token, or

@@ -2,6 +2,7 @@ package attention
 
 import (
 	"context"
+	"math"
 	"sync"
 
 	"github.com/eigenhead/eigenhead/internal/par"
@@ -21,6 +22,7 @@ type strip struct {
 	tiles
 	a     *Operator
 	stats RowStats // slices by row are the operator's
+	rows  rowTops
 }
 
 // pass makes the one pass over the scores.
@@ -65,41 +67,126 @@ func (a *Operator) pass(ctx context.Context, before []int) error {
 
 // blocks passes over blocks [from, to).
 func (s *strip) blocks(ctx context.Context, from, to int, before []int) error {
+	sums := make([]rowSums, s.height())
 	for b := from; b < to; b++ {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		m, span := s.scores(b, s.a.kept.blocks[b])
+		m, span := s.room(b, s.a.kept.blocks[b])
+		s.rows.reset(span)
+		clear(sums)
+		span.panels(func(panel, lo, hi int) {
+			s.scores(m, span, lo, hi)
+			for i := span.from; i < span.to; i++ {
+				if z, first := s.within(m, span, i, lo, hi); len(z) > 0 {
+					s.exponentials(&sums[i-span.from], i, panel, first, z)
+				}
+			}
+		})
 		for i := span.from; i < span.to; i++ {
-			s.first(m, span, i, before)
+			s.finish(&sums[i-span.from], m, span, i, before)
+			s.hide(m, span, i)
+		}
+		s.columns(m, span)
+		if s.a.kept.blocks[b].Rows > 0 {
+			s.rows.scale(m, span)
 		}
 	}
 	return nil
 }
 
-// first turns row i of a block of scores into row i of A and counts it.
-func (s *strip) first(m linalg.Matrix, at span, i int, before []int) {
-	lo, hi := s.p.Mask.Visible(i, s.T)
-	z := s.visible(m, at, i)
+// exponentials turns scores z of query i and the keys from lo on, all of one panel,
+// into e^(z − top), top the largest of the row so far, and counts them.
+func (s *strip) exponentials(r *rowSums, i, panel, lo int, z []float64) {
 	top := linalg.Max(z)
-	s.stats.MaxLogit[i] = top
 	if s.bends() {
 		raw := s.row[:len(z)]
 		copy(raw, z)
-		s.stats.addLogits(raw, top, s.ones)
+		r.logits.add(raw, top, s.ones)
 		s.soften(z, i, lo)
 		top = linalg.Max(z)
 	}
-	sums := linalg.Softmax(z, s.distances(i, lo, hi), top) // z is e^(z−top) from here
+	top = r.raise(top)
+	s.rows.top(i, panel, top)
+	r.add(linalg.Softmax(z, s.distances(i, lo, lo+len(z)), top), len(z))
+}
+
+// finish fills in the statistics of row i.
+func (s *strip) finish(r *rowSums, m linalg.Matrix, at span, i int, before []int) {
+	lo, hi := s.p.Mask.Visible(i, s.T)
+	logits := &r.logits
 	if !s.bends() {
-		s.stats.countLogits(sums.T, sums.TT, len(z))
+		logits = &logitSums{n: r.n, top: r.top, t: r.sums.T, tt: r.sums.TT}
 	}
-	factor := s.stats.row(s.p.Sink, i, lo, top, z, sums)
-	s.a.shift[i], s.a.factor[i] = top, factor
+	s.stats.MaxLogit[i] = logits.top
+	s.stats.countLogits(logits)
+	factor := s.stats.row(s.p.Sink, i, r)
+	s.a.shift[i], s.a.factor[i] = r.top, factor
+	s.rows.factors(i, r.top, factor)
+	entry := func(j int) float64 { return m.At(i-at.from, j-at.lo) * s.rows.factor(i, j) }
+	if lo == 0 {
+		s.stats.First[i] = entry(0)
+	}
+	s.stats.Diagonal[i] = entry(i)
+	if i > lo {
+		s.stats.Previous[i] = entry(i - 1)
+	}
 	if before != nil {
-		s.stats.induction(i, lo, hi, before, z, factor)
+		s.stats.induction(i, lo, hi, before, entry)
 	}
-	linalg.ScaleInto(factor, z[:i-lo], s.stats.ColumnMass[lo:i])
-	linalg.Scale(factor, z[i-lo:])
-	s.hide(m, at, i)
+}
+
+// columns adds to each column's sum what lies below the diagonal.
+func (s *strip) columns(m linalg.Matrix, at span) {
+	at.panels(func(panel, lo, hi int) {
+		for i := at.from; i < at.to; i++ {
+			if z, first := s.within(m, at, i, lo, min(hi, i)); len(z) > 0 {
+				linalg.Axpy(s.rows.factor(i, first), z, s.stats.ColumnMass[first:first+len(z)])
+			}
+		}
+	})
+}
+
+// rowTops holds for the rows of a block what its panels were shifted by: entries of
+// panel p are e^(z − top_p), and A's are those times factor_p.
+type rowTops struct {
+	span
+	n    int       // panels
+	data []float64 // [rows, n]: top_p, then factor_p
+}
+
+func (r *rowTops) reset(s span) {
+	r.span, r.n = s, s.count()
+	if need := (s.to - s.from) * r.n; len(r.data) < need {
+		r.data = make([]float64, need)
+	}
+	for i := range r.data {
+		r.data[i] = math.Inf(-1) // a panel that a row does not see
+	}
+}
+
+func (r *rowTops) top(i, panel int, top float64) { r.data[(i-r.from)*r.n+panel] = top }
+
+// factors replaces the tops of row i by factors, given its last top and its factor.
+func (r *rowTops) factors(i int, top, factor float64) {
+	row := r.data[(i-r.from)*r.n : (i-r.from+1)*r.n]
+	for p, t := range row {
+		if row[p] = factor; t != top {
+			row[p] = math.Exp(t-top) * factor
+		}
+	}
+}
+
+// factor returns that of row i at column j.
+func (r *rowTops) factor(i, j int) float64 {
+	return r.data[(i-r.from)*r.n+j/panelCols-r.lo/panelCols]
+}
+
+// scale turns the exponentials of a block into rows of A.
+func (r *rowTops) scale(m linalg.Matrix, s span) {
+	s.panels(func(panel, lo, hi int) {
+		for i := range m.Rows {
+			linalg.Scale(r.data[i*r.n+panel], m.Row(i)[lo-s.lo:hi-s.lo])
+		}
+	})
 }

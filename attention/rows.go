@@ -82,14 +82,23 @@ func LogitStd(ctx context.Context, p head.Pair) (float64, error) {
 		return 0, err
 	}
 	s := RowStats{}
+	sums := make([]logitSums, t.height())
 	for b := range t.count() {
 		if err := ctx.Err(); err != nil {
 			return 0, err
 		}
-		scores, span := t.scores(b, linalg.Matrix{})
+		m, span := t.room(b, linalg.Matrix{})
+		clear(sums)
+		span.panels(func(_, lo, hi int) {
+			t.scores(m, span, lo, hi)
+			for i := span.from; i < span.to; i++ {
+				if z, _ := t.within(m, span, i, lo, hi); len(z) > 0 {
+					sums[i-span.from].add(z, linalg.Max(z), t.ones)
+				}
+			}
+		})
 		for i := span.from; i < span.to; i++ {
-			z := t.visible(scores, span, i)
-			s.addLogits(z, linalg.Max(z), t.ones)
+			s.countLogits(&sums[i-span.from])
 		}
 	}
 	return s.LogitStd()
@@ -108,29 +117,21 @@ func newRowStats(T int, sink, tokens bool) *RowStats {
 	return s
 }
 
-// addLogits counts one row of scores, overwriting it by z − top.
-func (s *RowStats) addLogits(z []float64, top float64, ones []float64) {
-	for j, v := range z {
-		z[j] = v - top
-	}
-	s.countLogits(linalg.Dot(z, ones[:len(z)]), linalg.Dot(z, z), len(z))
+// countLogits counts one row of scores. The largest t is 0, so Σt² is at most n
+// times the sum about the mean: the subtraction costs no more than a factor n of
+// accuracy.
+func (s *RowStats) countLogits(l *logitSums) {
+	s.LogitSumSquares += max(0, l.tt-l.t*l.t/float64(l.n))
+	s.LogitFreedom += l.n - 1
 }
 
-// countLogits counts one row of n scores from Σt and Σt², t = z − max z. The
-// largest t is 0, so Σt² is at most n times the sum about the mean: the
-// subtraction costs no more than a factor n of accuracy.
-func (s *RowStats) countLogits(sum, squares float64, n int) {
-	s.LogitSumSquares += max(0, squares-sum*sum/float64(n))
-	s.LogitFreedom += n - 1
-}
-
-// row fills in row i from e = exp(z − top) over the visible keys [lo, lo+len(e))
-// and its sums, and returns the factor that turns e into A.
-func (s *RowStats) row(sink *float64, i, lo int, top float64, e []float64, sums linalg.RowSums) (factor float64) {
-	n := float64(len(e))
+// row fills in row i from its sums, and returns the factor that turns e^(z − top)
+// into A.
+func (s *RowStats) row(sink *float64, i int, r *rowSums) (factor float64) {
+	n, sums := float64(r.n), &r.sums
 	lse := math.Log(sums.E)
-	s.Visible[i] = len(e)
-	s.LSE[i] = top + lse
+	s.Visible[i] = r.n
+	s.LSE[i] = r.top + lse
 	s.EntropyNats[i] = min(max(0, lse-sums.ET/sums.E), math.Log(n))
 	squares := sums.EE / (sums.E * sums.E)
 	s.Collision[i] = squares
@@ -141,13 +142,6 @@ func (s *RowStats) row(sink *float64, i, lo int, top float64, e []float64, sums 
 	}
 	s.FrobeniusSquared += squares * s.Mass[i] * s.Mass[i]
 	factor = s.Mass[i] / sums.E
-	if lo == 0 {
-		s.First[i] = e[0] * factor
-	}
-	s.Diagonal[i] = e[i-lo] * factor
-	if i > lo {
-		s.Previous[i] = e[i-1-lo] * factor
-	}
 	s.DistanceTokens[i] = sums.EW * factor
 	return factor
 }
@@ -167,17 +161,17 @@ func columnRows(m head.Mask, T int) []int {
 }
 
 // induction fills in row i. before[i] is the last earlier position of i's token,
-// or −1.
-func (s *RowStats) induction(i, lo, hi int, before []int, e []float64, factor float64) {
+// or −1; entry gives A[i,j].
+func (s *RowStats) induction(i, lo, hi int, before []int, entry func(j int) float64) {
 	count, mass := 0, 0.0
 	for m := before[i]; m >= 0; m = before[m] {
 		if j := m + 1; j >= lo && j < hi { // j ≤ i as m < i
 			count++
-			mass += e[j-lo]
+			mass += entry(j)
 		}
 	}
 	s.Repeats[i] = before[i] >= 0
-	s.Induction[i] = mass * factor
+	s.Induction[i] = mass
 	s.InductionUniform[i] = float64(count) / float64(hi-lo)
 }
 

@@ -308,3 +308,20 @@ func TestStripsAddUp(t *testing.T) {
 		t.Errorf("mass %g, want %d; squares %g, want %g", mass, T, one.FrobeniusSquared, squares)
 	}
 }
+
+// Rows of several panels; scores that grow along the row move the top many times.
+func TestRowsOfPanelsAgainstTwin(t *testing.T) {
+	growing := gaussianPair(12, 2*panelCols+70, 3, head.Mask{})
+	for j := range growing.T() {
+		growing.K.Set(j, 0, float64(j)/40)
+		growing.Q.Set(j, 0, math.Abs(growing.Q.At(j, 0)))
+	}
+	capped := gaussianPair(13, panelCols+40, 3, head.Mask{})
+	capped.Softcap, capped.Scale, capped.Sink = 2, 3, ptr(4.)
+	sloped := gaussianPair(14, panelCols+200, 3, head.Causal)
+	sloped.ALiBi = .05
+	for name, p := range map[string]head.Pair{"growing": growing, "capped": capped, "sloped": sloped,
+		"window": gaussianPair(15, panelCols+300, 3, head.Mask{Kind: head.MaskWindow, Window: 700})} {
+		t.Run(name, func(t *testing.T) { checkRows(t, p) })
+	}
+}

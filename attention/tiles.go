@@ -15,13 +15,17 @@ type tiles struct {
 	q        linalg.Matrix // scale·Q
 	keys     linalg.Packed // Kᵀ [d, T]
 	T        int
-	size     float64       // bound on every |score|
-	ones     []float64     // T ones
-	distance []float64     // |x − (T−1)| at x = 0, …, 2T−2
-	buffer   []float64     // one block
-	row      []float64     // one row
-	in, out  linalg.Matrix // four vectors each
+	size     float64   // bound on every |score|
+	ones     []float64 // T ones
+	distance []float64 // |x − (T−1)| at x = 0, …, 2T−2
+	buffer   []float64 // one block
+	row      []float64 // one row
+	vectors  vectors   // of products
 }
+
+// panelCols is how many columns of a block are worked on together: with a block's
+// rows they stay in the second-level cache. Panels begin at its multiples.
+const panelCols = 1024
 
 // span is the rows and columns of one block.
 type span struct{ from, to, lo, hi int }
@@ -67,24 +71,44 @@ func (t *tiles) span(b int) span {
 // bytes is the memory that block b takes when kept.
 func (s span) bytes() int64 { return 8 * int64(s.to-s.from) * int64(s.hi-s.lo) }
 
-// scores returns scale·Q·Kᵀ for block b, hidden keys included: in m, or where m is
-// empty in the one buffer, valid until the next call.
-func (t *tiles) scores(b int, m linalg.Matrix) (linalg.Matrix, span) {
+// room returns space for the scores of block b: m, or where m is empty the one
+// buffer, valid until the next call.
+func (t *tiles) room(b int, m linalg.Matrix) (linalg.Matrix, span) {
 	s := t.span(b)
-	rows, cols := s.to-s.from, s.hi-s.lo
-	if m.Rows == 0 {
-		if len(t.buffer) < rows*cols {
-			t.buffer = make([]float64, min(t.T, t.height())*min(t.T, t.widest()))
-		}
-		m = linalg.Matrix{Rows: rows, Cols: cols, Stride: cols, Data: t.buffer[:rows*cols]}
-	}
-	if t.p.Dim() == 0 {
-		clear(m.Data)
+	if m.Rows > 0 {
 		return m, s
 	}
-	t.keys.MulCols(m, t.q.RowSlice(s.from, s.to), s.lo, s.hi) // [rows, d]·[d, cols]
-	return m, s
+	rows, cols := s.to-s.from, s.hi-s.lo
+	if len(t.buffer) < rows*cols {
+		t.buffer = make([]float64, min(t.T, t.height())*min(t.T, t.widest()))
+	}
+	return linalg.Matrix{Rows: rows, Cols: cols, Stride: cols, Data: t.buffer[:rows*cols]}, s
 }
+
+// scores stores scale·Q·Kᵀ in m for columns [lo, hi) of a block, hidden keys
+// included. lo is the block's first column or a multiple of panelCols.
+func (t *tiles) scores(m linalg.Matrix, s span, lo, hi int) {
+	part := m.ColSlice(lo-s.lo, hi-s.lo)
+	if t.p.Dim() == 0 {
+		for i := range part.Rows {
+			clear(part.Row(i))
+		}
+		return
+	}
+	t.keys.MulCols(part, t.q.RowSlice(s.from, s.to), lo, hi) // [rows, d]·[d, hi − lo]
+}
+
+// panels calls f with the columns of each panel of a block, in order.
+func (s span) panels(f func(panel, lo, hi int)) {
+	for lo := s.lo; lo < s.hi; {
+		hi := min(s.hi, (lo/panelCols+1)*panelCols)
+		f(lo/panelCols-s.lo/panelCols, lo, hi)
+		lo = hi
+	}
+}
+
+// count is the number of panels.
+func (s span) count() int { return (s.hi-1)/panelCols - s.lo/panelCols + 1 }
 
 // widest is the largest number of columns of a block.
 func (t *tiles) widest() int {
@@ -100,6 +124,17 @@ func (t *tiles) visible(m linalg.Matrix, s span, i int) []float64 {
 	return m.Row(i - s.from)[lo-s.lo : hi-s.lo]
 }
 
+// within returns the part of row i of a block that query i sees in columns
+// [lo, hi), and its first column.
+func (t *tiles) within(m linalg.Matrix, s span, i, lo, hi int) (z []float64, from int) {
+	first, last := t.p.Mask.Visible(i, t.T)
+	lo, hi = max(lo, first), min(hi, last)
+	if lo >= hi {
+		return nil, lo
+	}
+	return m.Row(i - s.from)[lo-s.lo : hi-s.lo], lo
+}
+
 // hide zeroes the part of row i of a block that query i does not see.
 func (t *tiles) hide(m linalg.Matrix, s span, i int) {
 	lo, hi := t.p.Mask.Visible(i, t.T)
@@ -111,7 +146,7 @@ func (t *tiles) hide(m linalg.Matrix, s span, i int) {
 // bends reports whether logits are more than scores.
 func (t *tiles) bends() bool { return t.p.Softcap > 0 || t.p.ALiBi != 0 }
 
-// soften turns scores of query i and the keys from lo on into logits, in place:
+// soften turns scores z of query i and the keys from lo on into logits, in place:
 // by the softcap, then by the bias of distance.
 func (t *tiles) soften(z []float64, i, lo int) {
 	if c := t.p.Softcap; c > 0 {

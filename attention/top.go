@@ -104,8 +104,7 @@ func (a *Operator) collatzWielandt(v []float64, theta float64) float64 {
 	best := math.Inf(1)
 	for range sweeps {
 		positive(x.Data)
-		a.Mul(middle, x)
-		a.MulT(y, middle)
+		a.MulPair(middle, y, x, linalg.Matrix{})
 		worst := 0.0
 		for i, c := range y.Data {
 			worst = max(worst, c/x.Data[i])

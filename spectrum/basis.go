@@ -39,45 +39,70 @@ func (b *basis) append(w linalg.Matrix, rng *source) (old, inner linalg.Matrix) 
 	old, inner = linalg.New(w.Rows, count), linalg.New(w.Rows, room)
 	project(w, b.vectors(0, count), old)
 	placed := 0
-	for j := range w.Rows {
+	for j := range w.Rows { // the first round within the block
 		x := w.Row(j)
 		for c := range placed {
-			y := b.m.Row(count + c)
-			r := linalg.Dot(x, y)
-			linalg.Axpy(-r, y, x)
-			inner.Set(j, c, r)
+			inner.Set(j, c, takeOff(x, w.Row(c)))
 		}
-		norm := linalg.Norm2(x)
 		if placed == room {
 			continue // the space is full: what is left is rounding
 		}
-		if norm > vanished*b.largest {
+		if norm := linalg.Norm2(x); norm > vanished*b.largest {
 			inner.Set(j, placed, norm)
 			scale(x, 1/norm)
 		} else {
 			rng.gaussian(x)
+			scale(x, 1/linalg.Norm2(x))
 		}
-		b.place(x, rng)
+		copy(w.Row(placed), x) // placed ≤ j
 		placed++
 	}
+	b.settle(w.RowSlice(0, placed), rng)
 	return old, inner
 }
 
-// place orthogonalizes x against everything and adds it. What it takes off is
-// rounding of the first round, or of a random vector, and is not recorded.
+// takeOff takes x's component along the unit vector y off it and returns it.
+func takeOff(x, y []float64) float64 {
+	r := linalg.Dot(x, y)
+	linalg.Axpy(-r, y, x)
+	return r
+}
+
+// settle makes the second round for vectors of norm about one, and adds them. What
+// it takes off is rounding of the first round, or of a random vector, and is not
+// recorded. A vector that loses half of its norm was not new: it is placed slowly.
+func (b *basis) settle(w linalg.Matrix, rng *source) {
+	if w.Rows == 0 {
+		return
+	}
+	count := b.n
+	project(w, b.vectors(0, count), linalg.New(w.Rows, count))
+	for j := range w.Rows {
+		x := w.Row(j)
+		for c := count; c < b.n; c++ {
+			takeOff(x, b.m.Row(c))
+		}
+		norm := linalg.Norm2(x)
+		if !(norm > .5) {
+			b.place(x, rng)
+			continue
+		}
+		scale(x, 1/norm)
+		b.add(x)
+	}
+}
+
+// place orthogonalizes x against everything and adds it.
 func (b *basis) place(x []float64, rng *source) {
 	for tries := 0; ; tries++ {
 		before := linalg.Norm2(x)
 		for i := range b.n {
-			y := b.m.Row(i)
-			linalg.Axpy(-linalg.Dot(x, y), y, x)
+			takeOff(x, b.m.Row(i))
 		}
 		after := linalg.Norm2(x)
 		if after > before/2 {
 			scale(x, 1/after)
-			b.grow()
-			copy(b.m.Row(b.n), x)
-			b.n++
+			b.add(x)
 			return
 		}
 		if !(after > 1e-8*before) || tries > 10 {
@@ -86,6 +111,12 @@ func (b *basis) place(x []float64, rng *source) {
 		}
 		scale(x, 1/after)
 	}
+}
+
+func (b *basis) add(x []float64) {
+	b.grow()
+	copy(b.m.Row(b.n), x)
+	b.n++
 }
 
 // grow makes room for one more vector.
@@ -148,12 +179,18 @@ func (b *basis) rotate(y linalg.Matrix) {
 
 // defect returns the largest entry of |basis·basisᵀ − I|.
 func (b *basis) defect() float64 {
+	if b.n == 0 {
+		return 0
+	}
+	v := b.vectors(0, b.n)
+	g := linalg.New(b.n, b.n)
+	linalg.MulTB(g, v, v)
 	worst := 0.0
 	for i := range b.n {
-		for j := range i {
-			worst = max(worst, math.Abs(linalg.Dot(b.m.Row(i), b.m.Row(j))))
+		g.Set(i, i, g.At(i, i)-1)
+		for _, c := range g.Row(i) {
+			worst = max(worst, math.Abs(c))
 		}
-		worst = max(worst, math.Abs(linalg.Dot(b.m.Row(i), b.m.Row(i))-1))
 	}
 	return worst
 }

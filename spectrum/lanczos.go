@@ -8,14 +8,19 @@ import (
 	"github.com/eigenhead/eigenhead/linalg"
 )
 
-// Top computes the largest singular values of an operator by block
-// Golub–Kahan–Lanczos bidiagonalization with full re-orthogonalization and thick
-// restarts:
+// Top computes the largest singular values of an operator by block Lanczos on MᵀM
+// with full re-orthogonalization and thick restarts:
 //
-//	M V = U B,   Mᵀ U = V Bᵀ + V_next S [0 … 0 I]
+//	W = M V,   MᵀW = V H + V_next S,   H = VᵀMᵀM V
 //
-// where the columns of U and V are orthonormal and B is small: the singular values
-// of B are those of M on growing Krylov spaces. A block, not a vector, because it
+// where the columns of V are orthonormal and H is small. Each step takes one block
+// through M and back, in one pass where the operator has one. The eigenvectors of H
+// combine the basis to the best vectors in it; values do not come from H, in which
+// they are squared, but from the factor of what M makes of these vectors:
+//
+//	M V_k = U_k C,  C = P Σ Qᵀ,  so  M (V_k Q) = (U_k P) Σ
+//
+// so that a σ₂ far below √ε·σ₁ is as good as any. A block, not a vector, because it
 // sees clusters and repeated values up to its size. New vectors are orthogonalized
 // against the whole basis before and after the block's own QR: skipping the second
 // round lets copies of σ₁ back in and overshoots σ₂. A vector that vanishes (an
@@ -24,7 +29,7 @@ import (
 //
 // Errors: ctx's; *NoConvergence; *NonFiniteError if a product is not finite;
 // linalg's. It panics on K or Block that make no sense.
-// Cost: per block product T·n·Block for n basis vectors beside the product itself.
+// Cost: per step T·n·Block for n basis vectors beside the products.
 func Top(ctx context.Context, op Operator, o TopOptions) (*Leading, error) {
 	rows, cols := op.Dims()
 	if o.K == 0 {
@@ -50,11 +55,10 @@ func Top(ctx context.Context, op Operator, o TopOptions) (*Leading, error) {
 	if small == 0 {
 		return &Leading{U: linalg.New(0, rows), V: linalg.New(0, cols)}, nil
 	}
-	l := &lanczos{op: op, o: o, rng: newSource(o.Seed)}
+	l := &lanczos{op: op, o: o, rng: newSource(o.Seed), rows: rows, tol: o.Tol}
 	l.cap = max(o.MaxBasis, o.K+3*o.Block)
-	l.u = newBasis(rows)
 	l.v = newBasis(cols)
-	l.b = linalg.New(l.cap+o.Block, l.cap+o.Block)
+	l.h = linalg.New(l.cap+o.Block, l.cap+o.Block)
 	return l.run(ctx)
 }
 
@@ -64,21 +68,23 @@ type lanczos struct {
 	o        TopOptions
 	rng      *source
 	cap      int
-	u, v     *basis
-	b        linalg.Matrix // u_i·(M v_j)
-	next     linalg.Matrix // S: [new v, new u]
-	start    int           // first vector of the newest u block
+	rows     int
+	v        *basis
+	w        linalg.Matrix // M times each vector of the basis that has been multiplied
+	h        linalg.Matrix // w_iᵀ·w_j
+	next     linalg.Matrix // Sᵀ: [newest v, next v]
+	start    int           // first vector of the newest block that has been multiplied
+	tol      float64       // on the estimate of the residual, relative to σ₁
 	products int
 	restarts int
-	exp      int  // products are divided by 2^exp, to be of size one
-	scaled   bool // exp is set
+	exp      int // products are divided by 2^exp, to be of size one
 }
 
 // run alternates products until the residual is small or nothing is left to add.
 func (l *lanczos) run(ctx context.Context) (*Leading, error) {
 	l.v.fill(l.o.Block, l.rng)
-	fresh := 0 // first v vector not yet multiplied
-	plan := schedule{step: l.o.Block, tol: l.o.Tol}
+	fresh := 0 // first vector not yet multiplied
+	plan := schedule{step: l.o.Block}
 	for {
 		if err := ctx.Err(); err != nil {
 			return nil, err
@@ -90,119 +96,159 @@ func (l *lanczos) run(ctx context.Context) (*Leading, error) {
 			plan.reset()
 		}
 		width := l.v.n
-		if err := l.left(fresh); err != nil {
-			return nil, err
-		}
-		if err := l.right(); err != nil {
+		if err := l.step(fresh); err != nil {
 			return nil, err
 		}
 		fresh = width
-		done := l.v.n == width // nothing to add: M V = U B and Mᵀ U = V Bᵀ
+		done := l.v.n == width // nothing to add: MᵀM V = V H
 		spent := l.products >= l.o.MaxProducts
-		if !done && !spent && !plan.due(l.u.n) {
+		if !done && !spent && !plan.due(width) {
 			continue
 		}
-		p, sigma, w, err := linalg.SVD(l.projected(width))
+		lambda, y, err := l.ritz(width)
 		if err != nil {
-			return nil, fmt.Errorf("projected matrix: %w", err)
+			return nil, err
 		}
-		residual := l.residual(p)
-		plan.seen(l.u.n, residual/max(sigma[0], math.SmallestNonzeroFloat64))
-		if done || spent || residual <= l.o.Tol*sigma[0] {
-			return l.finish(p, sigma, w)
+		residual := l.residual(lambda, y)
+		plan.seen(width, residual, l.tol)
+		if !done && !spent && residual > l.tol {
+			continue
 		}
+		r, err := l.finish(ctx, y.ColSlice(0, min(l.o.K, y.Cols)))
+		if err != nil {
+			return nil, err
+		}
+		bad := r.Residual > 2*l.o.Tol*r.Sigma[0] || r.Orthogonality > maxDefect
+		l.restoreScale(r)
+		if !bad {
+			return r, nil
+		}
+		if done || spent || l.tol < 1e-9 {
+			return nil, &NoConvergence{Products: r.Products, Sigma: r.Sigma[0], Residual: r.Residual, Tol: l.o.Tol, Orthogonality: r.Orthogonality}
+		}
+		l.tol /= 10 // the estimate was too hopeful
 	}
 }
 
-// projected returns B over the v vectors that have been multiplied.
-func (l *lanczos) projected(width int) linalg.Matrix {
-	return l.b.RowSlice(0, l.u.n).ColSlice(0, width)
+// ritz returns the eigenvalues of H over the first width vectors, largest first,
+// and its eigenvectors, one per column. H is positive semidefinite but for
+// rounding, so its singular value decomposition is that of its eigenvalues.
+func (l *lanczos) ritz(width int) (lambda []float64, y linalg.Matrix, err error) {
+	_, lambda, y, err = linalg.SVD(l.h.RowSlice(0, width).ColSlice(0, width))
+	if err != nil {
+		return nil, linalg.Matrix{}, fmt.Errorf("projected matrix: %w", err)
+	}
+	return lambda, y, nil
 }
 
-// left adds the block U from M times the fresh v vectors.
-func (l *lanczos) left(fresh int) error {
+// step multiplies the fresh vectors and adds what comes back to the basis.
+func (l *lanczos) step(fresh int) error {
 	x := l.v.vectors(fresh, l.v.n)
-	w := linalg.New(x.Rows, l.u.dim)
-	l.op.Mul(w, x)
-	if err := l.normalize(w); err != nil {
+	l.w = grown(l.w, l.v.n, l.rows)
+	y, z := l.w.RowSlice(fresh, l.v.n), linalg.New(x.Rows, l.v.dim)
+	if err := l.multiply(y, z, x); err != nil {
 		return err
 	}
-	l.start = l.u.n
-	old, inner := l.u.append(w, l.rng)
-	for j := range x.Rows { // row j of w = Σ old[j,i]·u_i + Σ inner[j,c]·u_{start+c}
-		for i, c := range old.Row(j) {
-			l.b.Set(i, fresh+j, c)
-		}
-		for i, c := range inner.Row(j) {
-			l.b.Set(l.start+i, fresh+j, c)
+	l.start = fresh
+	width := l.v.n
+	old, inner := l.v.append(z, l.rng)
+	for j := range x.Rows { // row j of z = Σ old[j,i]·v_i + Σ inner[j,c]·v_{width+c}
+		for i := range width {
+			if i <= fresh+j {
+				l.h.Set(i, fresh+j, old.At(j, i))
+				l.h.Set(fresh+j, i, old.At(j, i))
+			}
 		}
 	}
+	l.next = inner
 	return nil
 }
 
-// right adds the next block V from Mᵀ times the newest u vectors. Its part along
-// the vectors that are there already is B's by construction.
-func (l *lanczos) right() error {
-	x := l.u.vectors(l.start, l.u.n)
-	z := linalg.New(x.Rows, l.v.dim)
-	if x.Rows > 0 {
-		l.op.MulT(z, x)
+// moderate exponents are those whose squares are far from the ends of float64.
+const moderateExp = 200
+
+// multiply stores M·x in y and MᵀM·x in z, both with the operator's scale taken
+// out: it is that of the first block, and set once.
+func (l *lanczos) multiply(y, z, x linalg.Matrix) error {
+	first := l.products == 0
+	l.products += 2
+	if p, ok := l.op.(PairOperator); ok && abs(l.exp) <= moderateExp { // 0 at first
+		p.MulPair(y, z, x, linalg.Matrix{})
+		if first {
+			l.exp = exponent(y)
+		}
+		if abs(l.exp) <= moderateExp {
+			return l.normalized(y, 1, z, 2)
+		}
 	}
-	if err := l.normalize(z); err != nil {
+	l.op.Mul(y, x)
+	if first {
+		l.exp = exponent(y)
+	}
+	if err := l.normalized(y, 1, linalg.Matrix{}, 0); err != nil {
 		return err
 	}
-	_, inner := l.v.append(z, l.rng)
-	l.next = inner.T()
-	for j := l.v.n - l.next.Rows; j < l.v.n; j++ {
-		for i := range l.b.Rows {
-			l.b.Set(i, j, 0)
+	l.op.MulT(z, y)
+	return l.normalized(linalg.Matrix{}, 0, z, 1)
+}
+
+// normalized checks products and divides them by powers of the operator's scale.
+func (l *lanczos) normalized(y linalg.Matrix, py int, z linalg.Matrix, pz int) error {
+	for _, m := range []struct {
+		m linalg.Matrix
+		p int
+	}{{y, py}, {z, pz}} {
+		if i, j, found := m.m.NonFinite(); found {
+			return &NonFiniteError{Factor: "product", Row: i, Col: j, Value: m.m.At(i, j)}
+		}
+		if l.exp != 0 && m.m.Rows > 0 {
+			copyInto(m.m, ldexp(m.m, -l.exp*m.p))
 		}
 	}
 	return nil
 }
 
-// normalize counts a product, checks it and takes out the operator's scale.
-func (l *lanczos) normalize(w linalg.Matrix) error {
-	l.products++
-	if i, j, found := w.NonFinite(); found {
-		return &NonFiniteError{Factor: "product", Row: i, Col: j, Value: w.At(i, j)}
-	}
-	if !l.scaled {
-		l.exp, l.scaled = exponent(w), true
-	}
-	if l.exp != 0 {
-		copyInto(w, ldexp(w, -l.exp))
-	}
-	return nil
-}
-
-// residual bounds ‖Mᵀ U − V Σ‖₂ over the first K Ritz vectors by its Frobenius
-// norm: S times their components in the newest block.
-func (l *lanczos) residual(p linalg.Matrix) float64 {
-	k := min(l.o.K, p.Cols)
-	if l.next.Rows == 0 || l.next.Cols == 0 || k == 0 {
+// residual estimates the block residual of the first K vectors relative to σ₁. Of
+// MᵀM v − λ v only S's part is left, r; in terms of σ that is r/σ, and no more than
+// √r where σ itself is lost in it.
+func (l *lanczos) residual(lambda []float64, y linalg.Matrix) float64 {
+	k := min(l.o.K, y.Cols)
+	if l.next.Rows == 0 || l.next.Cols == 0 || k == 0 || lambda[0] == 0 {
 		return 0
 	}
-	r := linalg.New(l.next.Rows, k)
-	linalg.Mul(r, l.next, p.RowSlice(l.start, l.u.n).ColSlice(0, k))
-	return linalg.Frobenius(r)
+	r := linalg.New(l.next.Cols, k)
+	linalg.MulTA(r, l.next, y.RowSlice(l.start, l.start+l.next.Rows).ColSlice(0, k))
+	sum := 0.0
+	for c := range k {
+		size := 0.0
+		for i := range r.Rows {
+			size = math.Hypot(size, r.At(i, c))
+		}
+		if size /= lambda[0]; size > 0 {
+			sum = math.Hypot(sum, min(size/math.Sqrt(lambda[c]/lambda[0]), math.Sqrt(size)))
+		}
+	}
+	return sum
 }
 
-// restart keeps the best Ritz vectors of a full basis and the block that would
-// have come next: M V = U B stays true with a diagonal B, and the coefficients
-// that tie them together come out of the next product.
+// restart keeps the best vectors of a full basis and the block that would have come
+// next: H is diagonal then, and the coefficients that tie the two together come out
+// of the next product.
 func (l *lanczos) restart(fresh *int) error {
-	p, sigma, w, err := linalg.SVD(l.projected(*fresh))
+	lambda, y, err := l.ritz(*fresh)
 	if err != nil {
-		return fmt.Errorf("projected matrix: %w", err)
+		return err
 	}
-	keep := min(max(l.o.K+l.o.Block, l.cap/2-l.o.Block), len(sigma))
+	keep := min(max(l.o.K+l.o.Block, l.cap/2-l.o.Block), len(lambda))
 	tail := l.v.vectors(*fresh, l.v.n).Clone()
-	l.u.rotate(p.ColSlice(0, keep))
-	l.v.rotate(w.ColSlice(0, keep))
-	clear(l.b.Data)
+	y = y.ColSlice(0, keep)
+	w := linalg.New(keep, l.rows)
+	linalg.MulTA(w, y, l.w.RowSlice(0, *fresh))
+	copyInto(l.w.RowSlice(0, keep), w)
+	l.v.rotate(y)
+	clear(l.h.Data)
 	for i := range keep {
-		l.b.Set(i, i, sigma[i])
+		l.h.Set(i, i, lambda[i])
 	}
 	for j := range tail.Rows {
 		copy(l.v.m.Row(keep+j), tail.Row(j))
@@ -213,65 +259,23 @@ func (l *lanczos) restart(fresh *int) error {
 	return nil
 }
 
-// finish forms the vectors and measures, with new products, what they are worth.
-func (l *lanczos) finish(p linalg.Matrix, sigma []float64, w linalg.Matrix) (*Leading, error) {
-	k := min(l.o.K, len(sigma))
-	r := &Leading{Sigma: sigma[:k:k], U: l.u.combine(p.ColSlice(0, k)), V: l.v.combine(w.ColSlice(0, k)),
-		Orthogonality: max(l.u.defect(), l.v.defect()), Restarts: l.restarts}
-	left, right := linalg.New(k, l.u.dim), linalg.New(k, l.v.dim)
-	l.op.Mul(left, r.V)
-	l.op.MulT(right, r.U)
-	for _, side := range []struct{ product, vectors linalg.Matrix }{{left, r.U}, {right, r.V}} {
-		if err := l.normalize(side.product); err != nil {
-			return nil, err
-		}
-		for c := range k {
-			linalg.Axpy(-sigma[c], side.vectors.Row(c), side.product.Row(c))
-		}
-		s, err := linalg.SingularValues(side.product)
-		if err != nil {
-			return nil, fmt.Errorf("residual: %w", err)
-		}
-		r.Residual = math.Hypot(r.Residual, s[0])
-	}
+// restoreScale multiplies a result by the operator's scale.
+func (l *lanczos) restoreScale(r *Leading) {
 	r.Products = l.products
-	bad := r.Residual > 2*l.o.Tol*sigma[0] || r.Orthogonality > maxDefect
 	r.Residual = math.Ldexp(r.Residual, l.exp)
 	for c := range r.Sigma {
 		r.Sigma[c] = math.Ldexp(r.Sigma[c], l.exp)
 	}
-	if bad {
-		return nil, &NoConvergence{Products: r.Products, Sigma: r.Sigma[0], Residual: r.Residual, Tol: l.o.Tol, Orthogonality: r.Orthogonality}
+}
+
+// grown returns m with at least so many rows, at least doubled where it grows.
+func grown(m linalg.Matrix, rows, cols int) linalg.Matrix {
+	if rows <= m.Rows {
+		return m
 	}
-	return r, nil
+	g := linalg.New(max(32, rows, 2*m.Rows), cols)
+	copyInto(g.RowSlice(0, m.Rows), m)
+	return g
 }
 
-// maxDefect is the largest loss of orthogonality that is accepted: it moves no
-// value by more than this share of σ₁, and 1e-11 is far below every tolerance.
-const maxDefect = 1e-11
-
-// schedule decides when the projected decomposition, which costs as much as many
-// products, is worth making: where the residual, falling at the pace last seen,
-// would arrive.
-type schedule struct {
-	step    int
-	tol     float64
-	next    int
-	at      int     // size at the last look
-	decades float64 // log10 of the residual then
-}
-
-func (s *schedule) due(size int) bool { return size >= s.next }
-
-func (s *schedule) reset() { *s = schedule{step: s.step, tol: s.tol} }
-
-func (s *schedule) seen(size int, residual float64) {
-	decades := math.Log10(max(residual, 1e-300))
-	wait := 2 * s.step
-	if s.at > 0 && decades < s.decades {
-		pace := (s.decades - decades) / float64(size-s.at)
-		wait = int((decades - math.Log10(s.tol)) / pace)
-		wait = min(max(wait, s.step), 8*s.step)
-	}
-	s.at, s.decades, s.next = size, decades, size+wait
-}
+func abs(x int) int { return max(x, -x) }

@@ -158,6 +158,11 @@ func TestTopAgainstDense(t *testing.T) {
 				t.Errorf("%s, K=%d: %d values, %d and %d vectors", name, k, len(r.Sigma), r.U.Rows, r.V.Rows)
 			}
 			checkTop(t, name, a, r)
+			if r, err = Top(context.Background(), densePair{denseOperator{a}}, TopOptions{K: k, MaxBasis: 40}); err != nil {
+				t.Errorf("%s, K=%d, one pass: %v", name, k, err)
+				continue
+			}
+			checkTop(t, name+", one pass", a, r)
 			t.Logf("%-12s K=%d products %d restarts %d residual %.1g orth %.1g", name, k, r.Products, r.Restarts, r.Residual, r.Orthogonality)
 		}
 	}
@@ -224,4 +229,35 @@ func TestTopSameBits(t *testing.T) {
 			t.Errorf("GOMAXPROCS %d: %v, want %v", procs, r, first)
 		}
 	}
+}
+
+// Squares lose what is below √ε·σ₁: values there are found anew.
+func TestTopFindsSmallSecondValues(t *testing.T) {
+	rng := rand.New(rand.NewPCG(8, 8))
+	for _, second := range []float64{1e-3, 1e-6, 3e-8, 1e-9, 1e-11} {
+		a := withSpectrum(rng, 120, 100, []float64{1, second, second / 3, second / 4, second / 9, second / 10, second / 50})
+		for name, op := range map[string]Operator{"two passes": denseOperator{a}, "one pass": densePair{denseOperator{a}}} {
+			r, err := Top(context.Background(), op, TopOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if d := math.Abs(r.Sigma[1] - second); !(d <= 1e-5*second+1e-15) {
+				t.Errorf("%s: σ₂ = %v, want %v", name, r.Sigma[1], second)
+			}
+			if r.Residual > 2e-6 || r.Orthogonality > 1e-12 {
+				t.Errorf("%s: residual %g, orthogonality %g", name, r.Residual, r.Orthogonality)
+			}
+		}
+	}
+}
+
+// densePair makes both products at once.
+type densePair struct{ denseOperator }
+
+func (d densePair) MulPair(y, z, x, w linalg.Matrix) {
+	d.Mul(y, x)
+	if w.Rows == 0 {
+		w = y
+	}
+	d.MulT(z, w)
 }

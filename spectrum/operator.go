@@ -20,13 +20,24 @@ type Operator interface {
 	MulT(dst, x linalg.Matrix)
 }
 
+// PairOperator is an Operator that makes both products in one pass over M, which
+// costs little more than one of them where M is large or computed as needed:
+//
+//	y = x·Mᵀ,  z = w·M     x [n, cols], y [n, rows], w [n, rows], z [n, cols]
+//
+// An empty w stands for y: z = x·MᵀM. The results are the bits of Mul and MulT.
+type PairOperator interface {
+	Operator
+	MulPair(y, z, x, w linalg.Matrix)
+}
+
 // TopOptions of Top. The zero value means the defaults.
 type TopOptions struct {
 	K           int     // singular values wanted; 0: 2
 	Block       int     // vectors per product, at least K; 0: K + 2
 	Tol         float64 // stop at a block residual of Tol·σ₁; 0: 1e-6
 	MaxProducts int     // blocks multiplied by M or Mᵀ before giving up; 0: 2000
-	MaxBasis    int     // vectors kept per side before a restart; 0: 128; at least K + 3·Block is used
+	MaxBasis    int     // vectors kept before a restart; 0: 128; at least K + 3·Block is used
 	Seed        uint64  // of the start block; the same seed gives the same bits
 }
 
@@ -41,7 +52,7 @@ type Leading struct {
 	Sigma         []float64     // descending, min(K, rows, cols) of them
 	U, V          linalg.Matrix // [k, rows], [k, cols]: row c is u_c, v_c
 	Residual      float64
-	Orthogonality float64 // largest entry of |U·Uᵀ − I| and |V·Vᵀ − I| over the whole basis
+	Orthogonality float64 // largest entry of |V·Vᵀ − I| over the whole basis, and of |U·Uᵀ − I|
 	Products      int     // blocks multiplied
 	Restarts      int
 }
