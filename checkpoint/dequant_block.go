@@ -6,7 +6,8 @@ import (
 	"github.com/eigenhead/eigenhead/internal/safetensors"
 )
 
-// The types of this file have one scale, and perhaps a minimum, for 32 numbers:
+// The types of this file have one scale, and perhaps a minimum, for 32 numbers (Q4_0,
+// Q4_1 and Q8_0 are read by internal/kernel):
 //
 //	x = d·q       or       x = d·q + m
 //
@@ -20,26 +21,6 @@ import (
 const block = 32
 
 func half(b []byte) float32 { return safetensors.Half(binary.LittleEndian.Uint16(b)) }
-
-func decodeQ40(dst []float32, src []byte) {
-	for ; len(src) > 0; src, dst = src[18:], dst[block:] {
-		d, q, x := half(src), src[2:18:18], dst[:block:block]
-		for i, b := range q {
-			x[i] = d * float32(int(b&15)-8)
-			x[i+16] = d * float32(int(b>>4)-8)
-		}
-	}
-}
-
-func decodeQ41(dst []float32, src []byte) {
-	for ; len(src) > 0; src, dst = src[20:], dst[block:] {
-		d, m, q, x := half(src), half(src[2:]), src[4:20:20], dst[:block:block]
-		for i, b := range q {
-			x[i] = float32(d*float32(b&15)) + m
-			x[i+16] = float32(d*float32(b>>4)) + m
-		}
-	}
-}
 
 // decodeQ50 adds to each nibble a fifth bit, bit i of a word for number i.
 func decodeQ50(dst []float32, src []byte) {
@@ -59,15 +40,6 @@ func decodeQ51(dst []float32, src []byte) {
 		for i, b := range q {
 			x[i] = float32(d*float32(uint32(b&15)|high>>i<<4&16)) + m
 			x[i+16] = float32(d*float32(uint32(b>>4)|high>>(i+16)<<4&16)) + m
-		}
-	}
-}
-
-func decodeQ80(dst []float32, src []byte) {
-	for ; len(src) > 0; src, dst = src[34:], dst[block:] {
-		d, q, x := half(src), src[2:34:34], dst[:block:block]
-		for i, b := range q {
-			x[i] = float32(int8(b)) * d
 		}
 	}
 }

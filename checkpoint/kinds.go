@@ -3,6 +3,7 @@ package checkpoint
 import (
 	"strings"
 
+	"github.com/eigenhead/eigenhead/internal/kernel"
 	"github.com/eigenhead/eigenhead/internal/safetensors"
 )
 
@@ -29,11 +30,11 @@ func float(name string) func([]float32, []byte) {
 var kinds = []*kind{
 	{"F32", 0, 1, 4, float("F32")},
 	{"F16", 1, 1, 2, float("F16")},
-	{"Q4_0", 2, 32, 18, decodeQ40},
-	{"Q4_1", 3, 32, 20, decodeQ41},
+	{"Q4_0", 2, 32, 18, kernel.DequantQ40},
+	{"Q4_1", 3, 32, 20, kernel.DequantQ41},
 	{"Q5_0", 6, 32, 22, decodeQ50},
 	{"Q5_1", 7, 32, 24, decodeQ51},
-	{"Q8_0", 8, 32, 34, decodeQ80},
+	{"Q8_0", 8, 32, 34, kernel.DequantQ80},
 	{"Q8_1", 9, 32, 40, nil},
 	{"Q2_K", 10, 256, 84, decodeQ2K},
 	{"Q3_K", 11, 256, 110, decodeQ3K},
