@@ -32,10 +32,11 @@ func judgeEntropy(s *scope) []verdict {
 		return nil
 	}
 	whole := judgeEntropyOfRun(s, c)
+	lasting := whole.severity != "" && len(s.past) > 0 && s.collapsed(s.past[len(s.past)-1]) > s.t.EntropyCollapse.Share
 	out := []verdict{whole}
 	for i, where := range c.where {
 		v := judgeEntropyOfHead(s, where, c.value[i])
-		if whole.severity != "" && v.severity != "" {
+		if lasting && v.severity != "" {
 			v.severity, v.near = "", true // the run says it
 		}
 		out = append(out, v)
@@ -73,15 +74,20 @@ func judgeEntropyOfHead(s *scope, where string, value float64) verdict {
 	return v
 }
 
-// hasRole reports whether a head is sharp because of what it does.
+// roles are the masses that say what a sharp head does.
+var roles = []string{"attention.sink_max", "attention.null_mass", "attention.previous", "attention.diagonal", "attention.induction"}
+
+// hasRole reports whether a head is sharp because of what it does: so much of its
+// mass, beyond what chance puts there, is at places with a name. One-hot rows on
+// whatever key is largest put some mass there too.
 func (s *scope) hasRole(where string) bool {
-	limit := s.t.EntropyCollapse.NamedMass
-	for _, name := range []string{"attention.sink", "attention.sink_max", "attention.null_mass", "attention.previous", "attention.diagonal", "attention.induction"} {
-		if s.over(name, where, limit) {
-			return true
+	named := 0.0
+	for _, name := range roles {
+		if v, ok := s.value(name, where); ok {
+			named += max(0, v-s.nullOf(name, where))
 		}
 	}
-	return false
+	return named > s.t.EntropyCollapse.NamedMass
 }
 
 // judgeEntropyOfRun looks at the share of heads that are nearly one-hot.
@@ -115,6 +121,9 @@ func judgeEntropyOfRun(s *scope, c *column) verdict {
 // collapsed returns the share of a snapshot's heads below the level.
 func (s *scope) collapsed(f *facts) float64 {
 	c, n := f.columns[entropyName], 0
+	if c == nil {
+		return 0
+	}
 	for _, v := range c.value {
 		if v < s.t.EntropyCollapse.Warn {
 			n++

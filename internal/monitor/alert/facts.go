@@ -86,6 +86,16 @@ func (f *facts) value(measure, where string) (float64, bool) {
 	return c.value[i], true
 }
 
+// nullOf returns the null's mean of a measure at a place, 0 where there is none.
+func (f *facts) nullOf(measure, where string) float64 {
+	if c := f.columns[measure]; c != nil {
+		if i, ok := c.at[where]; ok && !math.IsNaN(c.null[i]) {
+			return c.null[i]
+		}
+	}
+	return 0
+}
+
 // over reports whether a measure is there and above a limit.
 func (f *facts) over(measure, where string, limit float64) bool {
 	v, ok := f.value(measure, where)
