@@ -52,9 +52,13 @@ func Listen(addr, certFile, keyFile string) (net.Listener, error) {
 //
 // Errors: the network's; nil after ctx.
 func Serve(ctx context.Context, ln net.Listener, h http.Handler, log *slog.Logger, stopping func()) error {
+	return serve(ctx, ln, h, log, stopping, headerTimeout)
+}
+
+func serve(ctx context.Context, ln net.Listener, h http.Handler, log *slog.Logger, stopping func(), header time.Duration) error {
 	s := &http.Server{
 		Handler:           h,
-		ReadHeaderTimeout: headerTimeout,
+		ReadHeaderTimeout: header,
 		IdleTimeout:       idleTimeout,
 		MaxHeaderBytes:    maxHeaderBytes,
 		ErrorLog:          errorLog(log),
@@ -79,7 +83,9 @@ func Serve(ctx context.Context, ln net.Listener, h http.Handler, log *slog.Logge
 }
 
 // errorLog turns net/http's own lines, such as failed handshakes, into records.
-func errorLog(l *slog.Logger) *log.Logger { return slog.NewLogLogger(l.Handler(), slog.LevelDebug) }
+func errorLog(l *slog.Logger) *log.Logger {
+	return slog.NewLogLogger(l.Handler(), slog.LevelDebug)
+}
 
 // limited lets only so many connections be open.
 type limited struct {
