@@ -102,7 +102,7 @@ func (s *Store) open(name string) error {
 	if err := s.clearStaging(); err != nil {
 		return err
 	}
-	if s.writer, err = openWriter(s.database(), s.dir); err != nil {
+	if s.writer, err = openWriter(s.database()); err != nil {
 		return err
 	}
 	if err := syncFolder(s.dir); err != nil { // the database's own name

@@ -41,13 +41,15 @@ func put(t testing.TB, s *Store, k monitor.Key, data string) monitor.Snapshot {
 }
 
 func commit(s *Store, k monitor.Key, data string) (monitor.Snapshot, bool, error) {
-	st, err := s.Stage(bytes.NewReader([]byte(data)), 1<<20)
+	st, err := s.Stage(bytesOf(data), 1<<20)
 	if err != nil {
 		return monitor.Snapshot{}, false, err
 	}
 	defer st.Discard()
 	return s.Commit(context.Background(), st, k)
 }
+
+func bytesOf(text string) *bytes.Reader { return bytes.NewReader([]byte(text)) }
 
 func key(step int64) monitor.Key { return monitor.Key{Run: "a", Step: step} }
 

@@ -46,7 +46,7 @@ type move struct{ from, to string }
 // maxGroup bounds how long the first write of a group waits for the others.
 const maxGroup = 256
 
-func openWriter(path, dir string) (*writer, error) {
+func openWriter(path string) (*writer, error) {
 	db, err := sql.Open("sqlite", dsn(path))
 	if err != nil {
 		return nil, err
