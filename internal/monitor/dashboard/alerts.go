@@ -56,7 +56,6 @@ type alertMark struct {
 	Step      int64            `json:"step"`
 	Where     string           `json:"where"`
 	Measure   string           `json:"measure,omitempty"`
-	Threshold *float64         `json:"threshold,omitempty"`
 	Text      string           `json:"text"`
 	Recovered *int64           `json:"recovered,omitempty"`
 }
@@ -103,6 +102,15 @@ func measureOf(a *monitor.Alert) string {
 		return ""
 	}
 	return name
+}
+
+// thresholdOf returns what the measure was compared with, nil where the evidence
+// does not say.
+func thresholdOf(a *monitor.Alert) *float64 {
+	if x, ok := a.Evidence["threshold"].(float64); ok {
+		return &x
+	}
+	return nil
 }
 
 func viewOf(a *monitor.Alert, here bool) alertView {
@@ -155,11 +163,7 @@ func runAlerts(run string, list []monitor.Alert) alertsView {
 func marks(list []monitor.Alert) []alertMark {
 	out := []alertMark{}
 	for _, a := range list[max(0, len(list)-maxMarks):] {
-		m := alertMark{a.ID, a.Code, a.Severity, a.Step, a.Where, measureOf(&a), nil, cut(a.Text, 300), a.Recovered}
-		if x, ok := a.Evidence["threshold"].(float64); ok {
-			m.Threshold = &x
-		}
-		out = append(out, m)
+		out = append(out, alertMark{a.ID, a.Code, a.Severity, a.Step, a.Where, measureOf(&a), cut(a.Text, 300), a.Recovered})
 	}
 	return out
 }

@@ -49,7 +49,7 @@ type server struct {
 	courses courses
 	style   asset
 	script  asset
-	theme   asset
+	head    asset
 	icon    asset
 }
 
@@ -72,14 +72,14 @@ func Handler(st *store.Store, src Source, guard *auth.Guard) http.Handler {
 		js.WriteString(mustRead(name))
 	}
 	s.script = newAsset("script", ".js", "text/javascript; charset=utf-8", js.String())
-	s.theme = newAsset("theme", ".js", "text/javascript; charset=utf-8", mustRead("theme.js"))
+	s.head = newAsset("head", ".js", "text/javascript; charset=utf-8", mustRead("head.js"))
 	s.icon = newAsset("icon", ".svg", "image/svg+xml", mustRead("icon.svg"))
 	return s.protect(s.routes())
 }
 
 func (s *server) routes() http.Handler {
 	mux := http.NewServeMux()
-	for _, a := range []asset{s.style, s.script, s.theme, s.icon} {
+	for _, a := range []asset{s.style, s.script, s.head, s.icon} {
 		mux.Handle("GET "+a.Path, a)
 	}
 	mux.HandleFunc("GET /login", s.loginPage)

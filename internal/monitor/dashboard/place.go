@@ -43,9 +43,11 @@ type placeAlert struct {
 	Severity finding.Severity `json:"severity"`
 	Step     int64            `json:"step"`
 	Measure  string           `json:"measure,omitempty"`
-	Text     string           `json:"text"`
-	Over     bool             `json:"over"`
-	Href     string           `json:"href"`
+	// Threshold that the measure crossed, where the evidence has one.
+	Threshold *float64 `json:"threshold,omitempty"`
+	Text      string   `json:"text"`
+	Over      bool     `json:"over"`
+	Href      string   `json:"href"`
 }
 
 // maxPlaceAlerts is how many alerts the panel lists, the newest.
@@ -81,7 +83,7 @@ func (s *server) placeData(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	for _, a := range list {
-		v.Alerts = append(v.Alerts, placeAlert{a.Code, a.Severity, a.Step, measureOf(&a), cut(a.Text, 400), a.Recovered != nil, moment(run.Name, a.Step, where, measureOf(&a))})
+		v.Alerts = append(v.Alerts, placeAlert{a.Code, a.Severity, a.Step, measureOf(&a), thresholdOf(&a), cut(a.Text, 400), a.Recovered != nil, moment(run.Name, a.Step, where, measureOf(&a))})
 	}
 	return writeJSON(w, v)
 }

@@ -100,8 +100,17 @@ func (s *server) runPage(w http.ResponseWriter, r *http.Request) error {
 	if n := openOf(list); n > 0 {
 		title = fmt.Sprintf("(%d) %s", n, run.Name)
 	}
-	return s.write(w, http.StatusOK, "run", s.view(title, map[string]any{"page": "run", "run": run.Name, "measures": docs, "measure": v.Measure, "sample": v.Sample,
-		"show": v.Show, "step": stepOf(q), "where": placeOf(q), "alerts": marks(list)}, v))
+	out := s.view(title, map[string]any{"page": "run", "run": run.Name, "measures": docs, "measure": v.Measure, "sample": v.Sample,
+		"show": v.Show, "step": stepOf(q), "where": placeOf(q), "alerts": marks(list)}, v)
+	if v.Measure != "" {
+		out.Early = gridURL(run.Name, v.Measure, v.Sample)
+	}
+	return s.write(w, http.StatusOK, "run", out)
+}
+
+// gridURL is the address of a grid, letter for letter as the script writes it.
+func gridURL(run, measure string, sample int) string {
+	return "/data/runs/" + url.PathEscape(run) + "/grid?measure=" + url.QueryEscape(measure) + "&sample=" + strconv.Itoa(sample)
 }
 
 // stepOf returns the step that an address asks for, nil for the newest.

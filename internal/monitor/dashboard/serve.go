@@ -74,14 +74,14 @@ type view struct {
 	Content any            // of the page's own template
 	Style   string
 	Script  string
-	Theme   string
+	Head    string
+	Early   string // what the head's script asks for at once
 	Icon    string
 	Login   bool // there is a session that can be ended
-	Busy    string
 }
 
 func (s *server) view(title string, data map[string]any, content any) *view {
-	return &view{Title: title, Data: data, Content: content, Style: s.style.Path, Script: s.script.Path, Theme: s.theme.Path, Icon: s.icon.Path,
+	return &view{Title: title, Data: data, Content: content, Style: s.style.Path, Script: s.script.Path, Head: s.head.Path, Icon: s.icon.Path,
 		Login: s.guard.NeedsLogin()}
 }
 

@@ -92,7 +92,7 @@ if (page.data?.page === "compare" && page.data.a && page.data.b) {
     largest(a, b, diff);
     course();
     remember();
-    document.documentElement.dataset.drawn = performance.now().toFixed(0);
+    document.documentElement.dataset.drawn ??= performance.now().toFixed(0);
   }
 
   function largest(a, b, diff) {

@@ -15,6 +15,7 @@ page.loadGrid = async (run, measure, sample, since) => {
   grid.places = grid.where.map(page.place);
   grid.at = new Map(grid.where.map((w, p) => [w, p]));
   grid.medians = new Map();
+  grid.sparks = new Map();
   return grid;
 };
 
@@ -30,7 +31,7 @@ page.joinGrid = (old, more) => {
   const values = new Float32Array(old.values.length + more.values.length);
   values.set(old.values);
   values.set(more.values, old.values.length);
-  return {...old, values, steps: [...old.steps, ...more.steps], S: old.S + more.S, medians: new Map()};
+  return {...old, values, steps: [...old.steps, ...more.steps], S: old.S + more.S, medians: new Map(), sparks: new Map()};
 };
 
 // nearest returns the index of the step nearest to x in a rising list.
@@ -40,10 +41,25 @@ page.nearest = (steps, x) => {
   return lo > 0 && x - steps[lo - 1] <= steps[lo] - x ? lo - 1 : lo;
 };
 
-page.median = list => {
-  if (!list.length) return NaN;
-  const v = list.sort((a, b) => a - b), m = v.length >> 1;
-  return v.length % 2 ? v[m] : (v[m - 1] + v[m]) / 2;
+// median sorts the first n numbers of a list in place and returns their median.
+page.median = (list, n = list.length) => {
+  if (!n) return NaN;
+  if (n > 40) { if (list.subarray) list.subarray(0, n).sort(); else list.sort((a, b) => a - b); }
+  else for (let i = 1; i < n; i++) {
+    const v = list[i];
+    let k = i;
+    for (; k > 0 && list[k - 1] > v; k--) list[k] = list[k - 1];
+    list[k] = v;
+  }
+  const m = n >> 1;
+  return n % 2 ? list[m] : (list[m - 1] + list[m]) / 2;
+};
+
+// gather copies the finite values of places at a snapshot and returns how many.
+page.gather = (grid, s, list, into) => {
+  let n = 0;
+  for (const p of list) { const v = grid.values[s * grid.P + p]; if (v - v === 0) into[n++] = v; }
+  return n;
 };
 
 // peersOf lists the places that a place is compared with: those of its layer, or all
@@ -62,16 +78,17 @@ page.peersOf = grid => {
 // in their median absolute deviation times 1.4826 (one standard deviation of normal
 // numbers); a spread below a thousandth of the median counts as that.
 page.outliers = (grid, s) => {
-  const out = new Float32Array(grid.P).fill(NaN), peers = page.peersOf(grid), done = new Map();
+  const out = new Float32Array(grid.P).fill(NaN), peers = page.peersOf(grid), done = new Map(), v = new Float64Array(grid.P);
   for (let p = 0; p < grid.P; p++) {
     const list = peers[p];
-    if (!done.has(list)) {
-      const v = list.map(i => grid.values[s * grid.P + i]).filter(Number.isFinite);
-      const middle = page.median([...v]), spread = 1.4826 * page.median(v.map(x => Math.abs(x - middle)));
-      done.set(list, {middle, spread: Math.max(spread, Math.abs(middle) * 1e-3, 1e-30), enough: v.length >= 4});
+    let known = done.get(list);
+    if (!known) {
+      const n = page.gather(grid, s, list, v), middle = page.median(v, n);
+      for (let i = 0; i < n; i++) v[i] = Math.abs(v[i] - middle);
+      known = {middle, spread: Math.max(1.4826 * page.median(v, n), Math.abs(middle) * 1e-3, 1e-30), enough: n >= 4};
+      done.set(list, known);
     }
-    const {middle, spread, enough} = done.get(list);
-    if (enough) out[p] = (grid.values[s * grid.P + p] - middle) / spread;
+    if (known.enough) out[p] = (grid.values[s * grid.P + p] - known.middle) / known.spread;
   }
   return out;
 };
@@ -79,7 +96,10 @@ page.outliers = (grid, s) => {
 // medianLine returns the median of a place's peers at every snapshot.
 page.medianLine = (grid, p) => {
   const list = page.peersOf(grid)[p];
-  if (!grid.medians.has(list)) grid.medians.set(list, grid.steps.map((_, s) => page.median(list.map(i => grid.values[s * grid.P + i]).filter(Number.isFinite))));
+  if (!grid.medians.has(list)) {
+    const v = new Float64Array(list.length);
+    grid.medians.set(list, grid.steps.map((_, s) => page.median(v, page.gather(grid, s, list, v))));
+  }
   return grid.medians.get(list);
 };
 

@@ -9,7 +9,9 @@ page.fetchJSON = async (url, signal) => {
 };
 
 page.request = async (url, signal) => {
-  const answer = await fetch(url, {signal, headers: {"Accept": "application/json"}});
+  const early = window.early?.url === url ? window.early.answer : undefined; // head.js has asked already
+  if (early) window.early = undefined;
+  const answer = await (early || fetch(url, {signal, headers: {"Accept": "application/json"}}));
   if (answer.status === 401) { location.assign("/login?next=" + encodeURIComponent(location.pathname + location.search)); throw new Error("the session has ended"); }
   if (!answer.ok) {
     const said = await answer.json().catch(() => ({}));

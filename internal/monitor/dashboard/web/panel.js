@@ -24,7 +24,7 @@ if (page.data?.page === "run") page.panel = (() => {
     const parts = [el("h2", {id: "h-panel"}, answer.where), el("p", {class: "faint small"}, `${answer.kind}, step ${answer.step}` + (answer.tokens ? `, ${answer.tokens} tokens` : ""))];
     for (const a of answer.alerts) parts.push(el("p", {class: `alert ${a.over ? "over" : a.severity} small`}, el("span", {class: `tag ${a.over ? "over" : a.severity}`}, a.over ? `${a.severity}, over` : a.severity), ` ${a.code}, `,
       el("a", {href: a.href, "data-moment": true, "data-step": a.step, "data-where": answer.where, "data-measure": a.measure || ""}, `step ${a.step}`), `: ${a.text}`));
-    if (p !== undefined) parts.push(course(state, p));
+    if (p !== undefined) parts.push(course(state, p, answer));
     if (answer.logit) parts.push(...logit(answer.logit));
     if (answer.reason) parts.push(el("p", {class: "wrong small"}, `This snapshot has no measures: ${answer.reason}`));
     if (answer.measures.length) parts.push(el("h3", {}, `Measures of ${answer.where}`), numbers(state, answer.measures));
@@ -40,9 +40,11 @@ if (page.data?.page === "run") page.panel = (() => {
   }
 
   // course draws the chosen measure over the run beside the median of the peers.
-  function course(state, p) {
+  function course(state, p, answer) {
     const {grid} = state, own = page.line(grid, p), series = [{name: grid.where[p], x: grid.steps, y: own, color: 0}];
     if (grid.P > 1) series.push({name: "median of its layer", x: grid.steps, y: page.medianLine(grid, p), dashed: true, color: 1});
+    const limits = [...new Set(answer.alerts.filter(a => a.measure === grid.measure && a.threshold !== undefined).map(a => a.threshold))];
+    for (const limit of limits.slice(0, 2)) series.push({name: `threshold ${num(limit)}`, x: [grid.steps[0], grid.steps[grid.S - 1]], y: [limit, limit], dashed: true, color: 3});
     const [lo, hi] = page.range(series.flatMap(s => s.y)), log = lo > 0 && hi / lo > 50;
     return page.chart({title: grid.measure, x: "step", y: log ? "logarithmic" : grid.unit && grid.unit !== "1" ? grid.unit : "value", log, height: 170, series});
   }

@@ -117,7 +117,7 @@ if (page.data?.page === "run") {
       sick();
       remember();
       panelLater();
-      document.documentElement.dataset.drawn = performance.now().toFixed(0);
+      requestAnimationFrame(() => { document.documentElement.dataset.drawn ??= performance.now().toFixed(0); }); // after the frame that shows it
     });
   }
   function moveCursor() {
@@ -181,24 +181,31 @@ if (page.data?.page === "run") {
     const grid = state.grid, step = grid.steps[state.index], far = page.outliers(grid, state.index), rank = {info: 1, warn: 2, critical: 3};
     const ill = new Map();
     for (const a of alerts) if (open(a, step) && grid.at.has(a.where)) ill.set(grid.at.get(a.where), [...(ill.get(grid.at.get(a.where)) || []), a]);
+    for (const list of ill.values()) list.sort((a, b) => (rank[b.severity] ?? 0) - (rank[a.severity] ?? 0));
     const worst = p => Math.max(0, ...(ill.get(p) || []).map(a => rank[a.severity] ?? 0));
     const far0 = p => Number.isFinite(far[p]) ? Math.abs(far[p]) : -1;
     const list = grid.places.map((_, p) => p).filter(p => ill.has(p) || far0(p) > 3).sort((a, b) => worst(b) - worst(a) || far0(b) - far0(a)).slice(0, 10);
     $("sicknote").textContent = list.length ? "Heads with an open alert come first, then those more than three spreads from the median of their layer (dashed)." : "No alert is open at this step, and no place is more than three spreads from the median of its layer.";
-    $("sick").replaceChildren(list.length ? el("table", {}, el("thead", {}, el("tr", {}, ["where", "why", "over the run", "now"].map((t, i) => el("th", {scope: "col", style: i === 1 ? "text-align: left" : ""}, t)))),
+    const focus = $("sick").contains(document.activeElement) ? document.activeElement.dataset.where : undefined;
+    $("sick").replaceChildren(list.length ? el("table", {}, el("thead", {}, el("tr", {}, ["where", "why", "over the run", "now"].map((t, i) => el("th", {scope: "col", style: i === 1 ? "text-align: left" : null}, t)))),
       el("tbody", {}, list.map(p => el("tr", {"aria-selected": p === state.place ? "true" : null},
         el("th", {scope: "row"}, el("button", {type: "button", class: "link", "data-where": grid.where[p], onclick: () => pick(p, false)}, grid.where[p])),
         el("td", {class: "why"}, (ill.get(p) || []).map(a => el("span", {class: "tag " + a.severity}, `${a.severity}: ${a.code} `)), far0(p) > 3 ? el("span", {class: "small"}, `${signed(far[p])} spreads`) : null),
-        el("td", {}, sparkline(p, worst(p) > 1)), el("td", {}, num(grid.values[state.index * grid.P + p]))))) ) : "");
+        el("td", {}, sparkline(p, worst(p) > 1)), el("td", {}, num(grid.values[state.index * grid.P + p])))))) : "");
+    if (focus) $("sick").querySelector(`[data-where="${CSS.escape(focus)}"]`)?.focus();
   }
+  // sparkline draws a place and the median of its peers over the run.
   function sparkline(p, ill) {
-    const grid = state.grid, own = page.line(grid, p), peers = grid.P > 1 ? page.medianLine(grid, p) : [];
-    const [lo, hi] = page.range([...own, ...peers]), log = lo > 0 && hi / lo > 50, scale = page.scale(lo, hi, log ? "log" : "linear");
-    const W = 150, H = 30, x = s => grid.S > 1 ? W * (grid.steps[s] - grid.steps[0]) / (grid.steps[grid.S - 1] - grid.steps[0]) : W / 2, y = v => 1.5 + (H - 3) * (1 - scale.at(v));
-    const path = list => { let d = "", pen = false; list.forEach((v, s) => { if (!Number.isFinite(v)) { pen = false; return; } d += (pen ? "L" : "M") + x(s).toFixed(1) + " " + y(v).toFixed(1); pen = true; }); return d; };
-    const here = x(state.index).toFixed(1);
-    return el("svg", {class: "spark", viewBox: `0 0 ${W} ${H}`, role: "img", "aria-label": `${grid.where[p]} from ${num(own.find(Number.isFinite))} to ${num(own.findLast(Number.isFinite))}`},
-      el("path", {class: "peers", d: path(peers)}), el("path", {class: ill ? "ill" : null, d: path(own)}), el("line", {x1: here, x2: here, y1: 0, y2: H}));
+    const grid = state.grid, W = 150, H = 30;
+    if (!grid.sparks.has(p)) {
+      const own = page.line(grid, p), peers = grid.P > 1 ? page.medianLine(grid, p) : [], [lo, hi] = page.range([...own, ...peers]);
+      const scale = page.scale(lo, hi, lo > 0 && hi / lo > 50 ? "log" : "linear"), from = grid.steps[0], span = grid.steps[grid.S - 1] - from || 1;
+      const x = s => W * (grid.steps[s] - from) / span, y = v => 1.5 + (H - 3) * (1 - scale.at(v));
+      grid.sparks.set(p, {x, own: page.thinPath(own, x, y), peers: page.thinPath(peers, x, y), words: `${grid.where[p]} from ${num(own.find(Number.isFinite))} to ${num(own.findLast(Number.isFinite))}`});
+    }
+    const {x, own, peers, words} = grid.sparks.get(p), here = x(state.index).toFixed(1);
+    return el("svg", {class: "spark", viewBox: `0 0 ${W} ${H}`, preserveAspectRatio: "none", role: "img", "aria-label": words},
+      el("path", {class: "peers", d: peers}), el("path", {class: ill ? "ill" : null, d: own}), el("line", {x1: here, x2: here, y1: 0, y2: H}));
   }
 
   // What the reader does.

@@ -13,7 +13,7 @@ page.timeAxis = () => {
 // there is none; bad are steps whose value is no finite number.
 page.strip = (o, axis) => {
   const {el, num} = page;
-  const H = o.height || 76, T = 16, B = 4;
+  const narrow = axis.width < 560, T = narrow ? 29 : 16, H = (o.height || 76) + (narrow ? 13 : 0), B = 4; // narrow: the value below the name
   const all = o.series.flatMap(s => [s.lo, s.hi]).flat().filter(v => v !== null);
   let [lo, hi] = page.range(all);
   const log = lo > 0 && hi / lo > 30;
@@ -42,7 +42,7 @@ page.strip = (o, axis) => {
       svg.append(el("path", {class: "bad", d: `M${x - 3} ${T}l6 6m0-6l-6 6`}, el("title", {}, `${o.name} is not finite at step ${step}`)));
     }
   });
-  const value = el("text", {x: axis.width - axis.R, y: 11, "text-anchor": "end"});
+  const value = el("text", {x: narrow ? axis.L : axis.width - axis.R, y: narrow ? 24 : 11, "text-anchor": narrow ? "start" : "end"});
   svg.append(el("text", {class: "name", x: axis.L, y: 11}, o.name + (log ? " (logarithmic)" : "")), value);
   // at writes what the series are at a step.
   const at = step => {
@@ -55,6 +55,26 @@ page.strip = (o, axis) => {
     }).filter(Boolean).join(" · ");
   };
   return {element: svg, at};
+};
+
+// thinPath draws values as a path with at most two points for each pixel of x, the
+// least and the largest, and a gap where there is no value.
+page.thinPath = (values, x, y) => {
+  let d = "", pen = false, at = NaN, lo = 0, hi = 0, last = 0;
+  const flush = () => {
+    if (Number.isNaN(at)) return;
+    const far = hi !== lo ? (last === hi ? [lo, hi] : [hi, lo]) : [lo];
+    for (const v of far) { d += (pen ? "L" : "M") + at + " " + y(v).toFixed(1) + (pen ? "" : "h0.1"); pen = true; }
+    at = NaN;
+  };
+  values.forEach((v, s) => {
+    if (!Number.isFinite(v)) { flush(); pen = false; return; }
+    const px = Math.round(x(s));
+    if (px !== at) { flush(); at = px; lo = hi = v; } else { lo = Math.min(lo, v); hi = Math.max(hi, v); }
+    last = v;
+  });
+  flush();
+  return d;
 };
 
 // upTo returns the index of the last step that is not above x, −1 where all are.
