@@ -27,12 +27,12 @@ const DefaultMemory = 64 << 20
 
 // blockRows is the number of rows computed together, longRows that of contexts
 // beyond longT. They depend on T alone, so that bits do not depend on the machine:
-// large enough for the product kernel to be efficient (multiples of its rows),
-// small enough that a block of a long context takes tens of megabytes.
+// multiples of the product kernel's rows, and so few that a block of exponentials
+// is still in a cache when its rows' sums, and with them its factors, are known.
 const (
 	blockRows = 84
 	longRows  = 28
-	longT     = 48 << 10
+	longT     = 2048
 )
 
 // NonFiniteError locates the first NaN or infinity of a head's queries or keys.

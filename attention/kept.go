@@ -25,7 +25,7 @@ func newKept(t *tiles, budget int64) kept {
 		if budget -= s.bytes(); budget < 0 {
 			break
 		}
-		total += (s.to - s.from) * (s.hi - s.lo)
+		total += s.size()
 	}
 	if n == 0 {
 		return k
@@ -38,10 +38,8 @@ func newKept(t *tiles, budget int64) kept {
 	k.memory = memory
 	at := 0
 	for b := range n {
-		s := t.span(b)
-		m := linalg.Matrix{Rows: s.to - s.from, Cols: s.hi - s.lo, Stride: s.hi - s.lo}
-		m.Data = (*memory)[at : at+m.Rows*m.Cols]
-		at += m.Rows * m.Cols
+		m := t.span(b).matrix((*memory)[at:])
+		at += len(m.Data)
 		k.blocks[b] = m
 	}
 	return k

@@ -68,8 +68,25 @@ func (t *tiles) span(b int) span {
 	return span{from: from, to: to, lo: lo / linalg.PackedStep * linalg.PackedStep, hi: min(t.T, (hi+31)&^31)}
 }
 
-// bytes is the memory that block b takes when kept.
-func (s span) bytes() int64 { return 8 * int64(s.to-s.from) * int64(s.hi-s.lo) }
+// stride is how far apart rows of a block lie: in lines of the cache of their own,
+// where a power of two would put all of them in a few.
+func (s span) stride() int {
+	whole := (s.hi - s.lo + 7) &^ 7
+	if whole%64 == 0 {
+		whole += 8
+	}
+	return whole
+}
+
+// size is the numbers that a block takes, bytes the memory.
+func (s span) size() int { return (s.to - s.from) * s.stride() }
+
+func (s span) bytes() int64 { return 8 * int64(s.size()) }
+
+// matrix lays a block out in memory of its size.
+func (s span) matrix(data []float64) linalg.Matrix {
+	return linalg.Matrix{Rows: s.to - s.from, Cols: s.hi - s.lo, Stride: s.stride(), Data: data[:s.size()]}
+}
 
 // room returns space for the scores of block b: m, or where m is empty the one
 // buffer, valid until the next call.
@@ -78,11 +95,10 @@ func (t *tiles) room(b int, m linalg.Matrix) (linalg.Matrix, span) {
 	if m.Rows > 0 {
 		return m, s
 	}
-	rows, cols := s.to-s.from, s.hi-s.lo
-	if len(t.buffer) < rows*cols {
-		t.buffer = make([]float64, min(t.T, t.height())*min(t.T, t.widest()))
+	if len(t.buffer) < s.size() {
+		t.buffer = make([]float64, min(t.T, t.height())*(min(t.T, t.widest())+16))
 	}
-	return linalg.Matrix{Rows: rows, Cols: cols, Stride: cols, Data: t.buffer[:rows*cols]}, s
+	return s.matrix(t.buffer), s
 }
 
 // scores stores scale·Q·Kᵀ in m for columns [lo, hi) of a block, hidden keys
