@@ -1,0 +1,270 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/eigenhead/eigenhead/capture"
+	"github.com/eigenhead/eigenhead/internal/monitor"
+	"github.com/eigenhead/eigenhead/internal/monitor/pipeline"
+	"github.com/eigenhead/eigenhead/internal/monitor/store"
+	"github.com/eigenhead/eigenhead/internal/xerr"
+)
+
+// How long a file must have been left alone. Chosen, not derived: a writer that
+// pauses for longer has died.
+const (
+	settled   = 2 * time.Second  // before a checkpoint is read: its last file may still come
+	abandoned = 10 * time.Second // before what cannot be read is taken for broken and not for unfinished
+)
+
+// watcher hands what appears in a folder to the pipeline.
+type watcher struct {
+	c       *watchCmd
+	p       *pipeline.Pipeline
+	log     *slog.Logger
+	seen    map[string]stamp // of names that are done with
+	first   map[string]sight // of names that are waited for
+	scalars tail
+}
+
+// stamp tells whether a file has changed.
+type stamp struct {
+	size int64
+	time time.Time
+}
+
+// sight is when a file was first seen as it is.
+type sight struct {
+	stamp
+	at time.Time
+}
+
+func newWatcher(c *watchCmd, p *pipeline.Pipeline, log *slog.Logger) *watcher {
+	return &watcher{c: c, p: p, log: log, seen: map[string]stamp{}, first: map[string]sight{},
+		scalars: tail{path: filepath.Join(c.Dir, "scalars.jsonl")}}
+}
+
+// all takes in all that is there, waiting for what is being written, until it is
+// measured and told.
+func (w *watcher) all(ctx context.Context) error {
+	for {
+		waits, err := w.look(ctx, true)
+		if err != nil {
+			return err
+		}
+		if !waits {
+			return w.p.Drain(ctx)
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(200 * time.Millisecond):
+		}
+	}
+}
+
+// look goes through the folder once. strict makes what cannot be read an error and
+// not a warning. waits says that something is not finished.
+func (w *watcher) look(ctx context.Context, strict bool) (waits bool, err error) {
+	entries, err := os.ReadDir(w.c.Dir)
+	if err != nil {
+		return false, err
+	}
+	for _, d := range byStep(entries) {
+		if ctx.Err() != nil {
+			return false, ctx.Err()
+		}
+		wait, err := w.entry(ctx, d)
+		waits = waits || wait
+		if err != nil && (strict || !xerr.Input(err) && !errors.As(err, new(*store.ErrConflict))) {
+			return false, err
+		}
+		if err != nil {
+			w.log.Warn("left out", "file", d.Name(), "error", err.Error(), "hint", xerr.Hint(err))
+		}
+	}
+	err = w.scalars.read(func(list []monitor.Scalars) error { return w.p.Scalars(ctx, w.c.RunName, list) })
+	if err != nil && xerr.Input(err) && !strict {
+		w.log.Warn("left out", "error", err.Error())
+		err = nil
+	}
+	return waits, err
+}
+
+// byStep sorts names by the step in them, so that a run is judged as it went.
+func byStep(entries []fs.DirEntry) []fs.DirEntry {
+	slices.SortStableFunc(entries, func(a, b fs.DirEntry) int {
+		s, _ := stepOf(a.Name())
+		t, _ := stepOf(b.Name())
+		switch {
+		case s < t:
+			return -1
+		case s > t:
+			return 1
+		}
+		return strings.Compare(a.Name(), b.Name())
+	})
+	return entries
+}
+
+// entry takes in one file or folder, if it is one that we take and is ready.
+func (w *watcher) entry(ctx context.Context, d fs.DirEntry) (waits bool, err error) {
+	name, path := d.Name(), filepath.Join(w.c.Dir, d.Name())
+	if strings.HasPrefix(name, ".") {
+		return false, nil // being written under another name, or ours
+	}
+	now, ok := stampOf(path)
+	if !ok || w.seen[name] == now {
+		return false, nil
+	}
+	old := w.first[name]
+	if old.stamp != now {
+		old = sight{now, time.Now()}
+		w.first[name] = old
+	}
+	still := max(time.Since(old.at), time.Since(now.time))
+	take := w.takes(path, d)
+	switch {
+	case take == nil:
+		w.done(name, now)
+		return false, nil
+	case isCheckpoint(path, d) && still < settled:
+		return true, nil
+	}
+	err = take(ctx, path)
+	if xerr.Input(err) && still < abandoned {
+		return true, nil // perhaps not finished
+	}
+	if err == nil || xerr.Input(err) || errors.As(err, new(*store.ErrConflict)) {
+		w.done(name, now)
+	}
+	return false, err
+}
+
+func (w *watcher) done(name string, s stamp) {
+	w.seen[name] = s
+	delete(w.first, name)
+}
+
+// takes returns what to do with an entry; nil: nothing.
+func (w *watcher) takes(path string, d fs.DirEntry) func(context.Context, string) error {
+	switch {
+	case isCheckpoint(path, d):
+		return w.checkpoint
+	case !d.IsDir() && strings.HasSuffix(d.Name(), ".safetensors"):
+		return w.capture
+	}
+	return nil
+}
+
+// capture hands over a capture. One that is cut does not parse: its header says how
+// long it is.
+func (w *watcher) capture(ctx context.Context, path string) error {
+	_, created, err := w.p.AcceptFile(ctx, w.c.RunName, path)
+	if err == nil && created {
+		w.log.Debug("capture", "file", path)
+	}
+	return err
+}
+
+// isCheckpoint reports whether an entry is named as a checkpoint of some step and
+// looks like one: a folder with weights, or a file of weights that is no capture.
+func isCheckpoint(path string, d fs.DirEntry) bool {
+	if _, ok := stepOf(d.Name()); !ok {
+		return false
+	}
+	if d.IsDir() {
+		for _, pattern := range []string{"*.safetensors", "*.gguf", "*.safetensors.index.json"} {
+			if found, _ := filepath.Glob(filepath.Join(escape(path), pattern)); len(found) > 0 {
+				return true
+			}
+		}
+		return false
+	}
+	switch filepath.Ext(d.Name()) {
+	case ".gguf":
+		return true
+	case ".safetensors":
+		is, err := capture.IsCapture(path)
+		return err == nil && !is
+	}
+	return false
+}
+
+// escape keeps a folder's own name from being a pattern.
+func escape(path string) string {
+	return strings.NewReplacer(`[`, `[[]`, `*`, `[*]`, `?`, `[?]`).Replace(path)
+}
+
+// stampOf returns size and time of a file, or of all files of a folder.
+func stampOf(path string) (s stamp, ok bool) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return s, false
+	}
+	s = stamp{info.Size(), info.ModTime()}
+	if !info.IsDir() {
+		return s, true
+	}
+	err = filepath.WalkDir(path, func(_ string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		info, err := d.Info()
+		if err == nil {
+			s.size += info.Size()
+			if info.ModTime().After(s.time) {
+				s.time = info.ModTime()
+			}
+		}
+		return err
+	})
+	return s, err == nil
+}
+
+// tail reads the lines that are added to a file.
+type tail struct {
+	path   string
+	offset int64
+	line   int
+}
+
+// Lines are handed over in portions of this many, and none may be longer.
+const (
+	tailLines   = 1000
+	tailLongest = 1 << 20
+)
+
+// read hands over the whole lines behind the last ones. A file that became shorter
+// is read from its beginning.
+func (t *tail) read(each func([]monitor.Scalars) error) error {
+	f, err := os.Open(t.path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	if info.Size() < t.offset {
+		t.offset, t.line = 0, 0
+	}
+	return t.lines(f, each)
+}
+
+func (t *tail) bad(what, found, want string) error {
+	return &xerr.Format{File: fmt.Sprintf("%s: line %d", t.path, t.line), What: what, Found: found, Want: want}
+}

@@ -1,0 +1,67 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"io"
+	"os"
+
+	"github.com/eigenhead/eigenhead/internal/monitor"
+	"github.com/eigenhead/eigenhead/internal/monitor/ingest"
+	"github.com/eigenhead/eigenhead/internal/xerr"
+)
+
+// lines reads from the offset to the last end of a line. A line that is no scalars is
+// named and passed over at the next call.
+func (t *tail) lines(f *os.File, each func([]monitor.Scalars) error) error {
+	if _, err := f.Seek(t.offset, io.SeekStart); err != nil {
+		return err
+	}
+	r := bufio.NewReaderSize(f, tailLongest)
+	for {
+		var list []monitor.Scalars
+		size, count := int64(0), 0
+		var broken error
+		for len(list) < tailLines && broken == nil {
+			line, err := r.ReadSlice('\n')
+			if errors.Is(err, bufio.ErrBufferFull) {
+				t.line += count + 1
+				return t.bad("length", "over 1 MiB", "lines such as {\"step\":12,\"loss\":3.1}")
+			}
+			if err != nil {
+				break // the last line has no end yet
+			}
+			size, count = size+int64(len(line)), count+1
+			if line = bytes.TrimSpace(line); len(line) == 0 {
+				continue
+			}
+			one, err := ingest.Lines(line)
+			broken = t.named(err, count)
+			list = append(list, one...)
+		}
+		if len(list) > 0 {
+			if err := each(list); err != nil {
+				return err
+			}
+		}
+		t.offset, t.line = t.offset+size, t.line+count
+		if broken != nil || count == 0 {
+			return broken
+		}
+	}
+}
+
+// named says in which line of the file an error is.
+func (t *tail) named(err error, count int) error {
+	var f *xerr.Format
+	if !errors.As(err, &f) {
+		return err
+	}
+	named := *t
+	named.line += count
+	out := named.bad(f.What, "", "")
+	found := out.(*xerr.Format)
+	found.Found, found.Want, found.Hint = f.Found, f.Want, f.Hint
+	return found
+}
