@@ -29,10 +29,7 @@ func DequantQ80(dst []float32, src []byte) { dequantize(current().dequant.q80, p
 const dequantBlock = 32 // numbers
 
 func dequantize(f func(blocks int, dst *float32, src *byte), plain func(dst []float32, src []byte), dst []float32, src []byte, bytes int) {
-	blocks := len(dst) / dequantBlock
-	if len(dst) != blocks*dequantBlock || len(src) != blocks*bytes {
-		panic("kernel: quantized blocks and numbers do not fit")
-	}
+	blocks := fit(dst, src, dequantBlock, bytes)
 	if f == nil {
 		plain(dst, src)
 		return
@@ -40,6 +37,16 @@ func dequantize(f func(blocks int, dst *float32, src *byte), plain func(dst []fl
 	for i := 0; i < blocks; i += piece / dequantBlock {
 		f(min(piece/dequantBlock, blocks-i), &dst[i*dequantBlock], &src[i*bytes])
 	}
+}
+
+// fit returns how many blocks of that many numbers and bytes there are; it panics
+// where dst and src are not so many whole ones, as assembly would read past the end.
+func fit(dst []float32, src []byte, numbers, bytes int) int {
+	blocks := len(dst) / numbers
+	if len(dst) != blocks*numbers || len(src) != blocks*bytes {
+		panic("kernel: quantized blocks and numbers do not fit")
+	}
+	return blocks
 }
 
 func half(b []byte) float32 { return Half(binary.LittleEndian.Uint16(b)) }

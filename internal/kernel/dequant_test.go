@@ -7,37 +7,42 @@ import (
 	"testing"
 )
 
-// Every scale and minimum that F16 has, infinite and NaN ones too, with every byte,
-// over pieces; nothing past the end is read or written.
+// Scales and minima over all of F16, infinite and NaN ones too, with every byte, over
+// pieces; nothing past the end is read or written.
 func TestDequantizationHasTheTwinsBits(t *testing.T) {
 	types := []struct {
 		name        string
+		numbers     int
 		bytes       int
+		scale       int // where the F16 scale lies
 		fast, plain func(dst []float32, src []byte)
 	}{
-		{"Q4_0", 18, DequantQ40, plainQ40},
-		{"Q4_1", 20, DequantQ41, plainQ41},
-		{"Q8_0", 34, DequantQ80, plainQ80},
+		{"Q4_0", 32, 18, 0, DequantQ40, plainQ40},
+		{"Q4_1", 32, 20, 0, DequantQ41, plainQ41},
+		{"Q8_0", 32, 34, 0, DequantQ80, plainQ80},
+		{"Q4_K", 256, 144, 0, DequantQ4K, plainQ4K},
+		{"Q5_K", 256, 176, 0, DequantQ5K, plainQ5K},
+		{"Q6_K", 256, 210, 208, DequantQ6K, plainQ6K},
 	}
 	forced(t, func(t *testing.T) {
 		for _, q := range types {
-			for _, blocks := range []int{0, 1, 2, 3, 255, 256, 257, 1 << 16} {
+			for _, blocks := range []int{0, 1, 2, 3, 255, 256, 257, 1 << 21 / q.numbers} {
 				r := rand.New(rand.NewPCG(uint64(blocks), 6))
 				src := make([]byte, blocks*q.bytes)
 				for i := range src {
 					src[i] = byte(r.Uint32())
 				}
 				for i := range blocks {
-					binary.LittleEndian.PutUint16(src[i*q.bytes:], uint16(i)) // all 2¹⁶ in the last round
+					binary.LittleEndian.PutUint16(src[i*q.bytes+q.scale:], uint16(i*q.numbers/32)) // up to 2¹⁶ in the last round
 				}
-				n := blocks * dequantBlock
+				n := blocks * q.numbers
 				have, want := make([]float32, n+1), make([]float32, n)
 				have[n] = 7
 				q.fast(have[:n], src)
 				q.plain(want, src)
 				for i, v := range want {
 					if math.Float32bits(have[i]) != math.Float32bits(v) && !(v != v && have[i] != have[i]) {
-						t.Fatalf("%s, block %d of %d, number %d: %x, want %x", q.name, i/dequantBlock, blocks, i%dequantBlock, math.Float32bits(have[i]), math.Float32bits(v))
+						t.Fatalf("%s, block %d of %d, number %d: %x, want %x", q.name, i/q.numbers, blocks, i%q.numbers, math.Float32bits(have[i]), math.Float32bits(v))
 					}
 				}
 				if have[n] != 7 {
@@ -62,23 +67,29 @@ func TestDequantizationRefusesPartOfABlock(t *testing.T) {
 }
 
 func BenchmarkDequant(b *testing.B) {
-	const blocks = 4096
-	dst, src := make([]float32, 32*blocks), make([]byte, 34*blocks)
-	for _, s := range available() {
-		was := active
-		active = s
-		for name, f := range map[string]func(){
-			"Q4_0": func() { DequantQ40(dst, src[:18*blocks]) },
-			"Q4_1": func() { DequantQ41(dst, src[:20*blocks]) },
-			"Q8_0": func() { DequantQ80(dst, src[:34*blocks]) },
-		} {
-			b.Run(name+"/"+s.name, func(b *testing.B) {
+	const n = 1 << 16
+	dst := make([]float32, n)
+	for _, q := range []struct {
+		name           string
+		numbers, bytes int
+		f              func(dst []float32, src []byte)
+	}{
+		{"F16", 1, 2, WidenF16}, {"BF16", 1, 2, WidenBF16},
+		{"Q4_0", 32, 18, DequantQ40}, {"Q4_1", 32, 20, DequantQ41}, {"Q8_0", 32, 34, DequantQ80},
+		{"Q4_K", 256, 144, DequantQ4K}, {"Q5_K", 256, 176, DequantQ5K}, {"Q6_K", 256, 210, DequantQ6K},
+	} {
+		src := make([]byte, n/q.numbers*q.bytes)
+		for _, s := range available() {
+			b.Run(q.name+"/"+s.name, func(b *testing.B) {
+				was := active
+				defer func() { active = was }()
+				active = s
 				for b.Loop() {
-					f()
+					q.f(dst, src)
 				}
-				b.ReportMetric(float64(b.N)*32*blocks/b.Elapsed().Seconds()/1e9, "G/s")
+				b.ReportMetric(b.Elapsed().Seconds()/float64(b.N)/n*1e9, "ns/number")
+				b.ReportMetric(0, "ns/op")
 			})
 		}
-		active = was
 	}
 }

@@ -55,6 +55,9 @@ func TestUpperHalvesAreCleanAfterEveryKernel(t *testing.T) {
 			"q40":         func() { s.dequant.q40(2, &out32[0], &raw[0]) },
 			"q41":         func() { s.dequant.q41(2, &out32[0], &raw[0]) },
 			"q80":         func() { s.dequant.q80(2, &out32[0], &raw[0]) },
+			"q4k":         func() { s.dequantK.q4(&out32[0], &raw[0], &buf32[0]) },
+			"q5k":         func() { s.dequantK.q5(&out32[0], &raw[0], &raw[128], &buf32[0]) },
+			"q6k":         func() { s.dequantK.q6(&out32[0], &raw[0], &raw[128], &buf32[0]) },
 		}
 		for name, call := range kernels {
 			// Preemption between call and probe may restore other bits: once clean is enough.

@@ -28,10 +28,11 @@ var avx512 = &set{
 		lanes: 8, peak32: peak32AVX512, peak64: peak64AVX512, peakAbs: peakabs64AVX512, rotate: rotate64AVX512, times32: times32AVX512, times64: times64AVX512,
 		spread: spread64AVX512, weigh: weigh64AVX512, dots: rowdots64AVX512, expSum: expsum32AVX512,
 	},
-	few:     few{mr: 4, cols: 32, rows: fewrows64AVX512, columns: fewcols64AVX512},
-	lanes:   lanes{width: 8, scaleAdd: scaleadd64AVX512, mulAdd: muladd64AVX512, mulDiff: muldiff64AVX512, over: over64AVX512},
-	widen:   widen{lanes: 16, bf16: bf16AVX512, f16: f16AVX512, peakBits: peakbitsAVX512},
-	dequant: dequant{q40: q40AVX512, q41: q41AVX512, q80: q80AVX512},
+	few:      few{mr: 4, cols: 32, rows: fewrows64AVX512, columns: fewcols64AVX512},
+	lanes:    lanes{width: 8, scaleAdd: scaleadd64AVX512, mulAdd: muladd64AVX512, mulDiff: muldiff64AVX512, over: over64AVX512},
+	widen:    widen{lanes: 16, bf16: bf16AVX512, f16: f16AVX512, peakBits: peakbitsAVX512},
+	dequant:  dequant{q40: q40AVX512, q41: q41AVX512, q80: q80AVX512},
+	dequantK: dequantK{q4: q4kAVX512, q5: q5kAVX512, q6: q6kAVX512},
 }
 
 var avx2 = &set{
@@ -47,10 +48,11 @@ var avx2 = &set{
 		lanes: 4, peak32: peak32AVX2, peak64: peak64AVX2, peakAbs: peakabs64AVX2, rotate: rotate64AVX2, times32: times32AVX2, times64: times64AVX2,
 		spread: spread64AVX2, weigh: weigh64AVX2, dots: rowdots64AVX2, expSum: expsum32AVX2,
 	},
-	few:     few{mr: 2, cols: 8, rows: fewrows64AVX2, columns: fewcols64AVX2},
-	lanes:   lanes{width: 4, scaleAdd: scaleadd64AVX2, mulAdd: muladd64AVX2, mulDiff: muldiff64AVX2, over: over64AVX2},
-	widen:   widen{lanes: 8, bf16: bf16AVX2, f16: f16AVX2, peakBits: peakbitsAVX2},
-	dequant: dequant{q40: q40AVX2, q41: q41AVX2, q80: q80AVX2},
+	few:      few{mr: 2, cols: 8, rows: fewrows64AVX2, columns: fewcols64AVX2},
+	lanes:    lanes{width: 4, scaleAdd: scaleadd64AVX2, mulAdd: muladd64AVX2, mulDiff: muldiff64AVX2, over: over64AVX2},
+	widen:    widen{lanes: 8, bf16: bf16AVX2, f16: f16AVX2, peakBits: peakbitsAVX2},
+	dequant:  dequant{q40: q40AVX2, q41: q41AVX2, q80: q80AVX2},
+	dequantK: dequantK{q4: q4kAVX2, q5: q5kAVX2, q6: q6kAVX2},
 }
 
 func bit(b bool) int {

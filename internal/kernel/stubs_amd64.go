@@ -149,6 +149,21 @@ func q41AVX2(blocks int, dst *float32, src *byte)
 //go:noescape
 func q80AVX2(blocks int, dst *float32, src *byte)
 
+// q4kAVX2 stores d_g·q − m_g for the 256 numbers of a block, d_g and m_g by turns in scales, q in the nibbles of 128 bytes.
+//
+//go:noescape
+func q4kAVX2(dst *float32, q *byte, scales *float32)
+
+// q5kAVX2 stores d_g·q − m_g for the 256 numbers of a block, d_g and m_g by turns in scales, q in the nibbles of 128 bytes and a bit of each of 32.
+//
+//go:noescape
+func q5kAVX2(dst *float32, q *byte, high *byte, scales *float32)
+
+// q6kAVX2 stores d_g·(q − 32) for the 256 numbers of a block, q in the nibbles of 128 bytes and bit pairs of 64.
+//
+//go:noescape
+func q6kAVX2(dst *float32, low *byte, high *byte, scales *float32)
+
 // gemm32AVX512 computes a 14×32 tile of C = A·B, or of C += A·B if add is 1. Element (i, p) of A is a[i·ars+p·aks], (p, j) of B is b[p·bks+j].
 //
 //go:noescape
@@ -293,6 +308,21 @@ func q41AVX512(blocks int, dst *float32, src *byte)
 //
 //go:noescape
 func q80AVX512(blocks int, dst *float32, src *byte)
+
+// q4kAVX512 stores d_g·q − m_g for the 256 numbers of a block, d_g and m_g by turns in scales, q in the nibbles of 128 bytes.
+//
+//go:noescape
+func q4kAVX512(dst *float32, q *byte, scales *float32)
+
+// q5kAVX512 stores d_g·q − m_g for the 256 numbers of a block, d_g and m_g by turns in scales, q in the nibbles of 128 bytes and a bit of each of 32.
+//
+//go:noescape
+func q5kAVX512(dst *float32, q *byte, high *byte, scales *float32)
+
+// q6kAVX512 stores d_g·(q − 32) for the 256 numbers of a block, q in the nibbles of 128 bytes and bit pairs of 64.
+//
+//go:noescape
+func q6kAVX512(dst *float32, low *byte, high *byte, scales *float32)
 
 // transpose32AVX2 stores the transpose of src, 8 rows of blocks·8 elements that lie ss apart, in dst, whose rows of 8 lie ds apart.
 //

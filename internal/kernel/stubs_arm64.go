@@ -154,3 +154,18 @@ func q41NEON(blocks int, dst *float32, src *byte)
 //
 //go:noescape
 func q80NEON(blocks int, dst *float32, src *byte)
+
+// q4kNEON stores d_g·q − m_g for the 256 numbers of a block, d_g and m_g by turns in scales, q in the nibbles of 128 bytes.
+//
+//go:noescape
+func q4kNEON(dst *float32, q *byte, scales *float32)
+
+// q5kNEON stores d_g·q − m_g for the 256 numbers of a block, d_g and m_g by turns in scales, q in the nibbles of 128 bytes and a bit of each of 32.
+//
+//go:noescape
+func q5kNEON(dst *float32, q, high *byte, scales *float32)
+
+// q6kNEON stores d_g·(q − 32) for the 256 numbers of a block, q in the nibbles of 128 bytes and bit pairs of 64.
+//
+//go:noescape
+func q6kNEON(dst *float32, low, high *byte, scales *float32)

@@ -79,11 +79,7 @@ func (s isa) nibbles(m Mem, f func(q VecVirtual, first int)) {
 		m := m
 		m.Disp += i
 		VPMOVZXBD(m, high)
-		if s.bits == 512 {
-			VPANDD(mask, high, low)
-		} else {
-			VPAND(mask, high, low)
-		}
+		s.and(mask, high, low)
 		VPSRLD(Imm(4), high, high)
 		f(low, i)
 		f(high, 16+i)

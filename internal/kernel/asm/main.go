@@ -43,6 +43,7 @@ func main() {
 		widen(s)
 		peakBits(s)
 		dequant(s)
+		dequantK(s)
 	}
 	transpose32()
 	transpose64()

@@ -1,0 +1,240 @@
+// Quantized numbers of a file as float32, 16 at a time: bytes or nibbles become signed
+// bytes, these float32 in V4 to V7, which are scaled by d, in V16, and shifted by m, in
+// V17. R1 is dst.
+
+#include "textflag.h"
+#include "neon_arm64.h"
+
+// Signed bytes of V(n) as 16 float32 in V4 to V7, by way of V2 and V3.
+#define FLOATS(n) \
+	SXTL_H8(n, 2); \
+	SXTL2_H8(n, 3); \
+	SXTL_S4(2, 4); \
+	SXTL2_S4(2, 5); \
+	SXTL_S4(3, 6); \
+	SXTL2_S4(3, 7); \
+	SCVTF_S4(4, 4); \
+	SCVTF_S4(5, 5); \
+	SCVTF_S4(6, 6); \
+	SCVTF_S4(7, 7)
+
+// V4 to V7 times d.
+#define SCALE \
+	FMUL_S4(16, 4, 4); \
+	FMUL_S4(16, 5, 5); \
+	FMUL_S4(16, 6, 6); \
+	FMUL_S4(16, 7, 7)
+
+#define STORE VST1.P [V4.S4, V5.S4, V6.S4, V7.S4], 64(R1)
+
+// Adds m.
+#define SHIFT \
+	FADD_S4(17, 4, 4); \
+	FADD_S4(17, 5, 5); \
+	FADD_S4(17, 6, 6); \
+	FADD_S4(17, 7, 7)
+
+// Takes m away.
+#define LESS \
+	FSUB_S4(17, 4, 4); \
+	FSUB_S4(17, 5, 5); \
+	FSUB_S4(17, 6, 6); \
+	FSUB_S4(17, 7, 7)
+
+// The next F16 number at R2 in every lane of V(d).
+#define NEXTHALF(d) \
+	VLD1R.P 2(R2), [V0.H8]; \
+	FCVTL_S4(0, d)
+
+// The nibbles of the next 16 bytes: low in V0, high in V1.
+#define NIBBLES \
+	VLD1.P 16(R2), [V1.B16]; \
+	VAND   V31.B16, V1.B16, V0.B16; \
+	VUSHR  $4, V1.B16, V1.B16
+
+// func q40NEON(blocks int, dst *float32, src *byte)
+TEXT ·q40NEON(SB), NOSPLIT, $0-24
+	MOVD  blocks+0(FP), R0
+	MOVD  dst+8(FP), R1
+	MOVD  src+16(FP), R2
+	VMOVI $15, V31.B16
+	VMOVI $8, V30.B16
+
+loop:
+	NEXTHALF(16)
+	NIBBLES
+	VSUB V30.B16, V0.B16, V0.B16
+	VSUB V30.B16, V1.B16, V1.B16
+	FLOATS(0)
+	SCALE
+	STORE
+	FLOATS(1)
+	SCALE
+	STORE
+	SUB  $1, R0
+	CBNZ R0, loop
+	RET
+
+// func q41NEON(blocks int, dst *float32, src *byte)
+TEXT ·q41NEON(SB), NOSPLIT, $0-24
+	MOVD  blocks+0(FP), R0
+	MOVD  dst+8(FP), R1
+	MOVD  src+16(FP), R2
+	VMOVI $15, V31.B16
+
+loop:
+	NEXTHALF(16)
+	NEXTHALF(17)
+	NIBBLES
+	FLOATS(0)
+	SCALE
+	SHIFT
+	STORE
+	FLOATS(1)
+	SCALE
+	SHIFT
+	STORE
+	SUB  $1, R0
+	CBNZ R0, loop
+	RET
+
+// func q80NEON(blocks int, dst *float32, src *byte)
+TEXT ·q80NEON(SB), NOSPLIT, $0-24
+	MOVD blocks+0(FP), R0
+	MOVD dst+8(FP), R1
+	MOVD src+16(FP), R2
+
+loop:
+	NEXTHALF(16)
+	VLD1.P 32(R2), [V0.B16, V1.B16]
+	FLOATS(0)
+	SCALE
+	STORE
+	FLOATS(1)
+	SCALE
+	STORE
+	SUB  $1, R0
+	CBNZ R0, loop
+	RET
+
+// Numbers of V0, 16 of them, times the next scale, less the minimum after it.
+#define GROUPHALF \
+	FLOATS(0); \
+	SCALE; \
+	LESS; \
+	STORE
+
+#define NEXTSCALES \
+	VLD1R.P 4(R3), [V16.S4]; \
+	VLD1R.P 4(R3), [V17.S4]
+
+// func q4kNEON(dst *float32, q *byte, scales *float32)
+// Each 32 bytes, in V28 and V29, hold two groups.
+TEXT ·q4kNEON(SB), NOSPLIT, $0-24
+	MOVD  dst+0(FP), R1
+	MOVD  q+8(FP), R2
+	MOVD  scales+16(FP), R3
+	MOVD  $4, R0
+	VMOVI $15, V31.B16
+
+loop:
+	VLD1.P 32(R2), [V28.B16, V29.B16]
+	NEXTSCALES
+	VAND   V31.B16, V28.B16, V0.B16
+	GROUPHALF
+	VAND   V31.B16, V29.B16, V0.B16
+	GROUPHALF
+	NEXTSCALES
+	VUSHR  $4, V28.B16, V0.B16
+	GROUPHALF
+	VUSHR  $4, V29.B16, V0.B16
+	GROUPHALF
+	SUB    $1, R0
+	CBNZ   R0, loop
+	RET
+
+// The next bit of V(h) as a fifth one of V0; V1 is used.
+#define FIFTH(h) \
+	VAND  V30.B16, h.B16, V1.B16; \
+	VSHL  $4, V1.B16, V1.B16; \
+	VORR  V1.B16, V0.B16, V0.B16; \
+	VUSHR $1, h.B16, h.B16
+
+// func q5kNEON(dst *float32, q, high *byte, scales *float32)
+// As q4kNEON; the bits of the groups still to come are in V26 and V27.
+TEXT ·q5kNEON(SB), NOSPLIT, $0-32
+	MOVD  dst+0(FP), R1
+	MOVD  q+8(FP), R2
+	MOVD  high+16(FP), R4
+	MOVD  scales+24(FP), R3
+	MOVD  $4, R0
+	VMOVI $15, V31.B16
+	VMOVI $1, V30.B16
+	VLD1  (R4), [V26.B16, V27.B16]
+
+loop:
+	VLD1.P 32(R2), [V28.B16, V29.B16]
+	NEXTSCALES
+	VAND   V31.B16, V28.B16, V0.B16
+	FIFTH(V26)
+	GROUPHALF
+	VAND   V31.B16, V29.B16, V0.B16
+	FIFTH(V27)
+	GROUPHALF
+	NEXTSCALES
+	VUSHR  $4, V28.B16, V0.B16
+	FIFTH(V26)
+	GROUPHALF
+	VUSHR  $4, V29.B16, V0.B16
+	FIFTH(V27)
+	GROUPHALF
+	SUB    $1, R0
+	CBNZ   R0, loop
+	RET
+
+// V0 and the next two bits of V(h) above it, less 32, times the next scale.
+#define SIXBITS(h) \
+	VAND    V30.B16, h.B16, V1.B16; \
+	VSHL    $4, V1.B16, V1.B16; \
+	VORR    V1.B16, V0.B16, V0.B16; \
+	VUSHR   $2, h.B16, h.B16; \
+	VSUB    V18.B16, V0.B16, V0.B16; \
+	VLD1R.P 4(R3), [V16.S4]; \
+	FLOATS(0); \
+	SCALE; \
+	STORE
+
+// func q6kNEON(dst *float32, low, high *byte, scales *float32)
+// Of each 128 numbers, low nibbles in V20 to V23, upper bits in V26 and V27.
+TEXT ·q6kNEON(SB), NOSPLIT, $0-32
+	MOVD  dst+0(FP), R1
+	MOVD  low+8(FP), R2
+	MOVD  high+16(FP), R4
+	MOVD  scales+24(FP), R3
+	MOVD  $2, R0
+	VMOVI $15, V31.B16
+	VMOVI $3, V30.B16
+	VMOVI $32, V18.B16
+
+loop:
+	VLD1.P 64(R2), [V20.B16, V21.B16, V22.B16, V23.B16]
+	VLD1.P 32(R4), [V26.B16, V27.B16]
+	VAND   V31.B16, V20.B16, V0.B16
+	SIXBITS(V26)
+	VAND   V31.B16, V21.B16, V0.B16
+	SIXBITS(V27)
+	VAND   V31.B16, V22.B16, V0.B16
+	SIXBITS(V26)
+	VAND   V31.B16, V23.B16, V0.B16
+	SIXBITS(V27)
+	VUSHR  $4, V20.B16, V0.B16
+	SIXBITS(V26)
+	VUSHR  $4, V21.B16, V0.B16
+	SIXBITS(V27)
+	VUSHR  $4, V22.B16, V0.B16
+	SIXBITS(V26)
+	VUSHR  $4, V23.B16, V0.B16
+	SIXBITS(V27)
+	SUB    $1, R0
+	CBNZ   R0, loop
+	RET

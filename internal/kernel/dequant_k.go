@@ -1,0 +1,134 @@
+package kernel
+
+// GGUF's K types have blocks of 256 numbers with one F16 scale d (and a minimum
+// dmin), and small integers that scale each group of 16 or 32 numbers:
+//
+//	x = (d·s_g)·q − dmin·m_g       or       x = (d·s_g)·q
+//
+// Here the groups' factors are found in Go and the numbers by the set. Products of
+// the first form are exact in float32; every set gives the bits of the reference.
+//
+// Source: gguf-py/gguf/quants.py and ggml-quants.c (dequantize_row_q*_K).
+type dequantK struct {
+	q4 func(dst *float32, q *byte, scales *float32)
+	q5 func(dst *float32, q, high *byte, scales *float32)
+	q6 func(dst *float32, low, high *byte, scales *float32)
+}
+
+const superblock = 256 // numbers
+
+// DequantQ4K stores the numbers of whole Q4_K blocks. It panics where dst is not 256
+// numbers for each 144 bytes of src.
+func DequantQ4K(dst []float32, src []byte) {
+	fit(dst, src, superblock, 144)
+	f := current().dequantK.q4
+	if f == nil {
+		plainQ4K(dst, src)
+		return
+	}
+	var scales [16]float32
+	for ; len(src) > 0; src, dst = src[144:], dst[superblock:] {
+		groupScales(&scales, src)
+		f(&dst[0], &src[16], &scales[0])
+	}
+}
+
+// DequantQ5K is DequantQ4K for Q5_K, 176 bytes.
+func DequantQ5K(dst []float32, src []byte) {
+	fit(dst, src, superblock, 176)
+	f := current().dequantK.q5
+	if f == nil {
+		plainQ5K(dst, src)
+		return
+	}
+	var scales [16]float32
+	for ; len(src) > 0; src, dst = src[176:], dst[superblock:] {
+		groupScales(&scales, src)
+		f(&dst[0], &src[48], &src[16], &scales[0])
+	}
+}
+
+// DequantQ6K is DequantQ4K for Q6_K, 210 bytes.
+func DequantQ6K(dst []float32, src []byte) {
+	fit(dst, src, superblock, 210)
+	f := current().dequantK.q6
+	if f == nil {
+		plainQ6K(dst, src)
+		return
+	}
+	var scales [16]float32
+	for ; len(src) > 0; src, dst = src[210:], dst[superblock:] {
+		d := half(src[208:])
+		for g, s := range src[192:208] {
+			scales[g] = d * float32(int8(s))
+		}
+		f(&dst[0], &src[0], &src[128], &scales[0])
+	}
+}
+
+// groupScales stores d·s_g and dmin·m_g of Q4_K and Q5_K by turns.
+func groupScales(scales *[16]float32, src []byte) {
+	d, dmin, packed := half(src), half(src[2:]), src[4:16:16]
+	for g := range 8 {
+		s, m := scaleMin(packed, g)
+		scales[2*g], scales[2*g+1] = d*s, dmin*m
+	}
+}
+
+// scaleMin unpacks group g of the 8 6-bit scales and minima that Q4_K and Q5_K
+// hold in 12 bytes: the first four of each in the low six bits, of the others
+// four bits in the last four bytes and two on top of the first eight.
+func scaleMin(packed []byte, g int) (scale, low float32) {
+	if g < 4 {
+		return float32(packed[g] & 63), float32(packed[g+4] & 63)
+	}
+	s := packed[g+4]&15 | packed[g-4]>>6<<4
+	m := packed[g+4]>>4 | packed[g]>>6<<4
+	return float32(s), float32(m)
+}
+
+func plainQ4K(dst []float32, src []byte) {
+	for ; len(src) > 0; src, dst = src[144:], dst[superblock:] {
+		d, dmin, packed, q := half(src), half(src[2:]), src[4:16], src[16:144]
+		for g := range 8 {
+			s, m := scaleMin(packed, g)
+			dl, ml := d*s, float32(dmin*m)
+			bytes, shift, x := q[g/2*32:][:32], g%2*4, dst[g*32:][:32]
+			for i, b := range bytes {
+				x[i] = float32(dl*float32(b>>shift&15)) - ml
+			}
+		}
+	}
+}
+
+// plainQ5K is plainQ4K with a fifth bit: bit g of 32 bytes for group g.
+func plainQ5K(dst []float32, src []byte) {
+	for ; len(src) > 0; src, dst = src[176:], dst[superblock:] {
+		d, dmin, packed, high, q := half(src), half(src[2:]), src[4:16], src[16:48], src[48:176]
+		for g := range 8 {
+			s, m := scaleMin(packed, g)
+			dl, ml := d*s, float32(dmin*m)
+			bytes, shift, x := q[g/2*32:][:32], g%2*4, dst[g*32:][:32]
+			for i, b := range bytes {
+				x[i] = float32(dl*float32(b>>shift&15|high[i]>>g&1<<4)) - ml
+			}
+		}
+	}
+}
+
+// plainQ6K: 16 groups of 16 with int8 scales. Of each half of 128 numbers, the
+// low nibbles are in 64 bytes and the top two bits in 32.
+func plainQ6K(dst []float32, src []byte) {
+	for ; len(src) > 0; src, dst = src[210:], dst[superblock:] {
+		low, high, scales, d := src[:128], src[128:192], src[192:208], half(src[208:])
+		for g, s := range scales {
+			dl := d * float32(int8(s))
+			at := g % 2 * 16 // within the 32 numbers that share a place in the bytes
+			ql, qh := low[g/8*64+g%4/2*32+at:][:16], high[g/8*32+at:][:16]
+			shift, top, x := g%8/4*4, g%8/2*2, dst[g*16:][:16]
+			for i, b := range ql {
+				x[i] = dl * float32(int(b>>shift&15|qh[i]>>top&3<<4)-32)
+			}
+		}
+	}
+}
