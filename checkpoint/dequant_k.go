@@ -2,8 +2,8 @@ package checkpoint
 
 import "encoding/binary"
 
-// The K types have blocks of 256 numbers with one F16 scale d (and a minimum
-// dmin), and small integers that scale each group of 16 or 32 numbers:
+// The K types (Q4_K, Q5_K and Q6_K are read by internal/kernel) have blocks of 256
+// numbers with one F16 scale d (and a minimum dmin), and small integers that scale each group of 16 or 32 numbers:
 //
 //	x = (d·s_g)·q       or       x = (d·s_g)·q − dmin·m_g
 //
@@ -42,64 +42,6 @@ func decodeQ3K(dst []float32, src []byte) {
 			x := dst[g*16:][:16]
 			for i, b := range bytes {
 				x[i] = dl * float32(int(b>>shift&3)+int(bits[i]>>bit&1)*4-4)
-			}
-		}
-	}
-}
-
-// scaleMin unpacks group g of the 8 6-bit scales and minima that Q4_K and Q5_K
-// hold in 12 bytes: the first four of each in the low six bits, of the others
-// four bits in the last four bytes and two on top of the first eight.
-func scaleMin(packed []byte, g int) (scale, low float32) {
-	if g < 4 {
-		return float32(packed[g] & 63), float32(packed[g+4] & 63)
-	}
-	s := packed[g+4]&15 | packed[g-4]>>6<<4
-	m := packed[g+4]>>4 | packed[g]>>6<<4
-	return float32(s), float32(m)
-}
-
-func decodeQ4K(dst []float32, src []byte) {
-	for ; len(src) > 0; src, dst = src[144:], dst[superblock:] {
-		d, dmin, packed, q := half(src), half(src[2:]), src[4:16], src[16:144]
-		for g := range 8 {
-			s, m := scaleMin(packed, g)
-			dl, ml := d*s, dmin*m
-			bytes, shift, x := q[g/2*32:][:32], g%2*4, dst[g*32:][:32]
-			for i, b := range bytes {
-				x[i] = float32(dl*float32(b>>shift&15)) - ml
-			}
-		}
-	}
-}
-
-// decodeQ5K is Q4_K with a fifth bit: bit g of 32 bytes for group g.
-func decodeQ5K(dst []float32, src []byte) {
-	for ; len(src) > 0; src, dst = src[176:], dst[superblock:] {
-		d, dmin, packed, high, q := half(src), half(src[2:]), src[4:16], src[16:48], src[48:176]
-		for g := range 8 {
-			s, m := scaleMin(packed, g)
-			dl, ml := d*s, dmin*m
-			bytes, shift, x := q[g/2*32:][:32], g%2*4, dst[g*32:][:32]
-			for i, b := range bytes {
-				x[i] = float32(dl*float32(b>>shift&15|high[i]>>g&1<<4)) - ml
-			}
-		}
-	}
-}
-
-// decodeQ6K: 16 groups of 16 with int8 scales. Of each half of 128 numbers, the
-// low nibbles are in 64 bytes and the top two bits in 32.
-func decodeQ6K(dst []float32, src []byte) {
-	for ; len(src) > 0; src, dst = src[210:], dst[superblock:] {
-		low, high, scales, d := src[:128], src[128:192], src[192:208], half(src[208:])
-		for g, s := range scales {
-			dl := d * float32(int8(s))
-			at := g % 2 * 16 // within the 32 numbers that share a place in the bytes
-			ql, qh := low[g/8*64+g%4/2*32+at:][:16], high[g/8*32+at:][:16]
-			shift, top, x := g%8/4*4, g%8/2*2, dst[g*16:][:16]
-			for i, b := range ql {
-				x[i] = dl * float32(int(b>>shift&15|qh[i]>>top&3<<4)-32)
 			}
 		}
 	}
