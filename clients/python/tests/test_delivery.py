@@ -1,0 +1,407 @@
+"""Captures and scalars reach folder or server, or wait, or are counted; training never waits."""
+
+import hashlib
+import http.server
+import json
+import logging
+import socket
+import threading
+import time
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+import eigenhead  # noqa: E402
+from eigenhead import folder, scalars, server, spool, writer  # noqa: E402
+from small import Nano  # noqa: E402
+
+IDS = torch.arange(12)[None]
+
+
+class Monitor:
+    """A server that answers what it is told to: a list of (status, headers) for captures
+    to come, then 201. It keeps what it accepted, as `eigenhead serve` does."""
+
+    def __init__(self, port=0):
+        self.answers, self.delay, self.asked, self.hang_up = [], 0.0, [], False
+        self.captures, self.scalars, self.tokens = {}, [], set()
+        outer = self
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def do_POST(self):
+                body = self.rfile.read(int(self.headers["Content-Length"]))
+                status, headers = outer.answer(self.path, self.headers, body)
+                text = json.dumps({"error": f"status {status}", "hint": "none"}).encode() if status >= 400 else b"{}"
+                self.send_response(status)
+                for name, value in headers.items():
+                    self.send_header(name, value)
+                self.send_header("Content-Length", str(len(text)))
+                self.end_headers()
+                self.wfile.write(text)
+                self.close_connection = outer.hang_up  # without a word
+
+            def log_message(self, *_):
+                pass
+
+        class Quiet(http.server.ThreadingHTTPServer):
+            def handle_error(self, *_):
+                pass  # a client that hung up
+
+        self.http = Quiet(("127.0.0.1", port), Handler)
+        self.url = f"http://127.0.0.1:{self.http.server_port}"
+        threading.Thread(target=self.http.serve_forever, daemon=True).start()
+
+    def answer(self, path, headers, body):
+        self.asked.append((path, time.monotonic()))
+        self.tokens.add(headers["Authorization"])
+        time.sleep(self.delay)
+        if path.endswith("/scalars"):
+            self.scalars += [json.loads(line) for line in body.splitlines()]
+            return 200, {}
+        if self.answers:
+            return self.answers.pop(0)
+        digest = hashlib.sha256(body).hexdigest()
+        known = digest in self.captures
+        self.captures[digest] = (path, body)
+        return (200 if known else 201), {}
+
+    def meta(self):
+        """Steps received, ascending."""
+        out = []
+        for _, body in self.captures.values():
+            n = int.from_bytes(body[:8], "little")
+            out.append(int(json.loads(body[8 : 8 + n])["__metadata__"]["step"]))
+        return sorted(out)
+
+    def close(self):
+        self.http.shutdown()
+        self.http.server_close()
+
+
+@pytest.fixture
+def monitor():
+    m = Monitor()
+    yield m
+    m.close()
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch):
+    monkeypatch.setattr(server, "_FIRST", 0.02)
+    monkeypatch.setattr(server, "_MOST", 0.1)
+    monkeypatch.setattr(writer, "_FLUSH", 0.02)
+
+
+def closed_port():
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return s.getsockname()[1]
+
+
+def until(condition, seconds=30):
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "waited too long"
+        time.sleep(0.01)
+
+
+def tap_to(url, tmp_path, **more):
+    options = {k: more.pop(k) for k in ("spool_bytes", "timeout", "token") if k in more}
+    sink = eigenhead.Server(url, spool=tmp_path / "spool", **options)
+    return eigenhead.Tap(Nano(), every=1, probe=IDS, sink=sink, **{"run": "r"} | more)
+
+
+def test_captures_and_scalars_arrive(monitor, tmp_path):
+    with tap_to(monitor.url, tmp_path, token="secret") as tap:
+        for step in range(3):
+            tap.step(step, loss=torch.tensor(0.5 * step), lr=float("nan"))
+    assert monitor.meta() == [0, 1, 2] and {p for p, _ in monitor.captures.values()} == {"/api/v1/runs/r/captures"}
+    assert monitor.scalars == [{"step": s, "loss": 0.5 * s, "lr": "NaN"} for s in range(3)]
+    assert monitor.tokens == {"Bearer secret"}
+    assert (tap.counts.captured, tap.counts.delivered, tap.counts.scalars) == (3, 3, 3) and not (tmp_path / "spool").exists()
+
+
+def test_a_capture_carries_run_step_and_scalars(monitor, tmp_path):
+    with tap_to(monitor.url, tmp_path) as tap:
+        tap.step(7, loss=torch.tensor(float("inf")), lr=0.5)
+    ((_, body),) = monitor.captures.values()
+    meta = json.loads(body[8 : 8 + int.from_bytes(body[:8], "little")])["__metadata__"]
+    assert (meta["run"], meta["step"], meta["sample"], meta["model"]) == ("r", "7", "0", "Nano")
+    assert json.loads(meta["scalars"]) == {"loss": None, "lr": 0.5}
+
+
+def test_a_dead_server_stops_nothing_and_a_later_run_resends(tmp_path, caplog):
+    port = closed_port()
+    with caplog.at_level(logging.WARNING), tap_to(f"http://127.0.0.1:{port}", tmp_path) as tap:
+        for step in range(4):
+            tap.step(step, loss=1.0)
+    assert tap.counts.delivered == 0 and tap.counts.waiting == 4 and tap.counts.lost == 0
+    assert len([r for r in caplog.records if "does not answer" in r.message]) == 1
+    m = Monitor(port)
+    try:
+        with tap_to(m.url, tmp_path, run="other") as again:
+            again.step(9, loss=2.0)
+        assert m.meta() == [0, 1, 2, 3, 9] and again.counts.waiting == 0 and list((tmp_path / "spool").iterdir()) == []
+        assert sorted(row["step"] for row in m.scalars) == [0, 1, 2, 3, 9]
+        assert {p for p, _ in m.captures.values()} == {"/api/v1/runs/r/captures", "/api/v1/runs/other/captures"}, "each under its own run"
+    finally:
+        m.close()
+
+
+def test_a_server_that_comes_back_gets_what_waited_while_training_goes_on(tmp_path):
+    port = closed_port()
+    tap = tap_to(f"http://127.0.0.1:{port}", tmp_path)
+    tap.step(0)
+    tap.step(1)
+    until(lambda: tap.counts.waiting == 2)
+    m = Monitor(port)
+    try:
+        until(lambda: m.meta() == [0, 1] and tap.counts.waiting == 0)
+        tap.step(2)
+        tap.close()
+        assert m.meta() == [0, 1, 2]
+        order = [json.loads(b[8 : 8 + int.from_bytes(b[:8], "little")])["__metadata__"]["step"] for _, b in m.captures.values()]
+        assert order == ["0", "1", "2"], "oldest first"
+    finally:
+        m.close()
+
+
+def test_the_spool_is_bounded_and_the_oldest_go(tmp_path, caplog):
+    url = f"http://127.0.0.1:{closed_port()}"
+    with tap_to(url, tmp_path / "one") as tap:
+        tap.step(0)
+    size = next((tmp_path / "one" / "spool").glob("*.safetensors")).stat().st_size
+    with tap_to(url, tmp_path, spool_bytes=int(3.5 * size)) as tap:
+        for step in range(10, 16):
+            tap.step(step, loss=1.0)
+    kept = sorted(f.name for f in (tmp_path / "spool").glob("*.safetensors"))
+    assert len(kept) == 3 and tap.counts.lost == 3 and tap.counts.waiting == 3
+    assert sum(f.stat().st_size for f in (tmp_path / "spool").iterdir()) <= 3.5 * size
+    assert "is full: the oldest captures go" in caplog.text and list((tmp_path / "spool").glob("*.jsonl")), "scalars stay"
+    with tap_to(url, tmp_path / "two", spool_bytes=10) as tap:
+        tap.step(0)
+    assert tap.counts.lost == 1 and "larger than the spool" in caplog.text
+
+
+def test_a_slow_server_drops_the_oldest_and_does_not_slow_training(monitor, tmp_path, caplog):
+    monitor.delay = 0.5
+    tap = tap_to(monitor.url, tmp_path, queue=2)
+    tap.step(0)
+    until(lambda: monitor.asked)
+    start = time.monotonic()
+    for step in range(1, 11):
+        tap.step(step)
+    took = time.monotonic() - start
+    monitor.delay = 0.0
+    tap.close()
+    c = tap.counts
+    assert c.captured == 11 and c.dropped > 0 and c.delivered + c.dropped == 11 and c.refused == c.lost == c.waiting == 0
+    assert monitor.meta()[-2:] == [9, 10], "the newest stay"
+    assert took < 10 * 0.5 or c.dropped, "ten answers would take five seconds"
+    assert len([r for r in caplog.records if "slower than captures come" in r.message]) == 1
+
+
+def test_a_queue_is_bounded_in_bytes_too(monitor, tmp_path):
+    monitor.delay = 0.3
+    tap = tap_to(monitor.url, tmp_path, queue_bytes=1)
+    for step in range(6):
+        tap.step(step)
+    monitor.delay = 0.0
+    assert tap.close().dropped >= 3 and monitor.meta()[-1] == 5
+
+
+def test_a_server_that_hangs_is_left_after_the_timeout(tmp_path):
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        s.listen()
+        tap = tap_to(f"http://127.0.0.1:{s.getsockname()[1]}", tmp_path, timeout=60)
+        for step in range(3):
+            tap.step(step)
+        start = time.monotonic()
+        tap.close(timeout=0.3)
+        assert time.monotonic() - start < 20 and tap.counts.waiting == 3, "on disk, all of them"
+
+
+def test_429_waits_as_told(monitor, tmp_path):
+    monitor.answers = [(429, {"Retry-After": "1"})]
+    tap = tap_to(monitor.url, tmp_path)
+    tap.step(0)
+    until(lambda: len(monitor.asked) == 2)
+    (_, first), (_, second) = monitor.asked
+    assert 0.99 <= second - first < 8
+    tap.close()
+    assert monitor.meta() == [0] and tap.counts.refused == 0
+
+
+def test_409_is_logged_and_not_sent_again(monitor, tmp_path, caplog):
+    monitor.answers = [(409, {})]
+    with tap_to(monitor.url, tmp_path) as tap:
+        tap.step(0)
+        tap.step(1)
+    assert monitor.meta() == [1] and tap.counts.refused == 1 and tap.counts.delivered == 1 and tap.counts.waiting == 0
+    assert "answered 409: status 409 (none); the capture is not sent again" in caplog.text
+
+
+def test_500_is_tried_again_and_others_go_past_it(monitor, tmp_path, caplog):
+    monitor.answers = [(500, {})] * 2
+    with tap_to(monitor.url, tmp_path) as tap:
+        tap.step(0)
+        until(lambda: monitor.meta() == [0])
+    assert tap.counts.delivered == 1
+
+    class Poisoned(Monitor):
+        def answer(self, path, headers, body):
+            if b'"step":"5"' in body:
+                self.asked.append((path, 0))
+                return 500, {}
+            return super().answer(path, headers, body)
+
+    m = Poisoned()
+    try:
+        tap = tap_to(m.url, tmp_path)
+        for step in (5, 6, 7):
+            tap.step(step)
+        until(lambda: tap.counts.refused == 1 and m.meta() == [6, 7])
+        assert tap.close().waiting == 0 and f"answered 500 {server._TRIES} times" in caplog.text
+    finally:
+        m.close()
+
+
+def test_a_wrong_token_waits_for_the_right_one(monitor, tmp_path, caplog):
+    monitor.answers = [(401, {})] * 50
+    tap = tap_to(monitor.url, tmp_path, token="wrong")
+    tap.step(0)
+    until(lambda: tap.counts.waiting == 1)
+    tap.close()
+    assert "until the token is right" in caplog.text and tap.counts.refused == 0 and monitor.meta() == []
+    monitor.answers = []
+    with tap_to(monitor.url, tmp_path, token="right"):
+        pass
+    assert monitor.meta() == [0]
+
+
+def test_a_connection_that_the_server_closed_is_opened_again(monitor, tmp_path, caplog):
+    monitor.hang_up = True
+    tap = tap_to(monitor.url, tmp_path)
+    for step in range(3):
+        tap.step(step)
+        until(lambda: len(monitor.captures) == step + 1)
+    tap.close()
+    assert tap.counts.delivered == 3 and not caplog.records and not (tmp_path / "spool").exists()
+
+
+def test_an_answer_before_the_body_is_heard(tmp_path, caplog):
+    """413 to a large upload comes while the client still sends."""
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        s.listen()
+
+        def refuse():
+            c, _ = s.accept()
+            c.recv(100)
+            c.sendall(b"HTTP/1.1 413 Too Large\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
+            c.shutdown(socket.SHUT_WR)
+            while c.recv(1 << 16):
+                pass
+            c.close()
+
+        threading.Thread(target=refuse, daemon=True).start()
+        sink = eigenhead.Server(f"http://127.0.0.1:{s.getsockname()[1]}", spool=tmp_path)
+        sink.capture("r", 0, 0, lambda: [bytes(1 << 20)] * 8)
+        assert sink.counts.refused == 1 and "answered 413" in caplog.text
+
+
+def test_retry_after_is_seconds_or_a_date():
+    assert server._seconds("7") == 7 and server._seconds(None) is None and server._seconds("soon") is None
+    assert server._seconds("-3") == 0 and server._seconds("1e9") == server._LONGEST
+    import email.utils
+    assert 3 < server._seconds(email.utils.formatdate(time.time() + 5, usegmt=True)) <= 5
+
+
+class TestFolder:
+    def tap(self, path, model=None, **more):
+        return eigenhead.Tap(model or Nano(), every=2, probe=IDS, sink=path, **more)
+
+    def test_names_and_run(self, tmp_path):
+        with self.tap(tmp_path / "runs" / "a b") as tap:
+            for step in range(3):
+                tap.step(step, loss=step)
+        assert sorted(f.name for f in (tmp_path / "runs" / "a b").iterdir()) == ["scalars.jsonl", "step-00000000-sample-0.safetensors", "step-00000002-sample-0.safetensors"]
+        assert tap.run == "a-b"
+
+    def test_a_step_that_is_there_stays(self, tmp_path, caplog):
+        torch.manual_seed(1)
+        model = Nano()
+        for m, counts in ((model, (1, 0)), (model, (1, 0)), (Nano(), (0, 1))):
+            with self.tap(tmp_path, m) as tap:
+                tap.step(0)
+            assert (tap.counts.delivered, tap.counts.refused) == counts
+            kept = (tmp_path / "step-00000000-sample-0.safetensors").read_bytes()
+        assert "there already, with other numbers" in caplog.text
+        assert kept == (tmp_path / "step-00000000-sample-0.safetensors").read_bytes()
+
+    def test_a_line_that_was_cut_is_ended(self, tmp_path):
+        (tmp_path / "scalars.jsonl").write_text('{"step": 0, "lo')
+        with self.tap(tmp_path) as tap:
+            tap.step(1, loss=2.0)
+        assert (tmp_path / "scalars.jsonl").read_text() == '{"step": 0, "lo\n{"step": 1, "loss": 2.0}\n'
+
+    def test_a_full_disk_is_counted(self, tmp_path, monkeypatch, caplog):
+        def full(*_):
+            raise OSError(28, "No space left on device")
+
+        monkeypatch.setattr(folder, "write_chunks", full)
+        with self.tap(tmp_path) as tap:
+            for step in range(0, 6, 2):
+                tap.step(step)
+        assert tap.counts.lost == 3 and tap.counts.delivered == 0
+        assert len([r for r in caplog.records if "No space left" in r.message]) == 1, "said once"
+
+
+class TestSpool:
+    def test_strangers_are_left_alone(self, tmp_path):
+        s = spool.Spool(tmp_path, 100)
+        (tmp_path / "notes.txt").write_text("mine")
+        assert s.add("r", True, lambda: [b"x" * 60], 60) and s.add("r", True, lambda: [b"y" * 60], 60)
+        assert [e.size for e in s.entries()] == [60] and s.lost == 1 and (tmp_path / "notes.txt").exists()
+
+    def test_a_clock_that_goes_back_keeps_the_order(self, tmp_path, monkeypatch):
+        s, times = spool.Spool(tmp_path, 100), iter([10**18, 10**17, 10**16])
+        monkeypatch.setattr(spool.time, "time_ns", lambda: next(times))
+        for body in (b"1", b"2", b"3"):
+            s.add("r", False, lambda body=body: [body], 1)
+        assert [e.path.read_bytes() for e in s.entries()] == [b"1", b"2", b"3"]
+
+
+class TestScalars:
+    def test_numbers_are_settled_in_one_go(self):
+        rows = [scalars.hold({"a": 1, "b": torch.tensor([2.5]), "c": None}), {"a": scalars.Held(torch.tensor(3.0), None), "d": scalars.Held(torch.tensor(4), None)}]
+        assert rows[0] == {"a": 1.0, "b": 2.5}
+        assert scalars.settle(rows) == [{"a": 1.0, "b": 2.5}, {"a": 3.0, "d": 4.0}]
+
+    def test_a_tensor_elsewhere_is_copied_and_not_read(self):
+        """The meta device has no numbers: reading one would raise."""
+        loss = torch.ones((), device="meta", requires_grad=True)
+        held = scalars.hold({"loss": loss})["loss"]
+        assert isinstance(held, scalars.Held) and not held.tensor.requires_grad and held.tensor is not loss
+
+    def test_rows_are_bounded(self, tmp_path, monkeypatch):
+        monkeypatch.setattr(writer, "_ROWS", 5)
+        monkeypatch.setattr(writer, "_FLUSH", 60.0)
+        with eigenhead.Tap(Nano(), every=1000, probe=IDS, sink=tmp_path) as tap:
+            for step in range(1, 9):
+                tap.step(step, loss=1.0)
+        assert tap.counts.scalars_lost == 3 and tap.counts.scalars == 5
+
+
+def test_what_is_queued_is_delivered_at_exit(tmp_path):
+    import os
+    import subprocess
+    import sys
+
+    code = "import sys, torch, eigenhead\nfrom small import Nano\ntap = eigenhead.Tap(Nano(), every=1, probe=torch.arange(9)[None], sink=sys.argv[1])\ntap.step(0, loss=1.0)\n"
+    subprocess.run([sys.executable, "-c", code, str(tmp_path)], env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}, check=True, timeout=240)
+    assert sorted(f.name for f in tmp_path.iterdir()) == ["scalars.jsonl", "step-00000000-sample-0.safetensors"]
