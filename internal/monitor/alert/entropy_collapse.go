@@ -66,7 +66,7 @@ func judgeEntropyOfHead(s *scope, where string, value float64) verdict {
 		v.severity = finding.Warn
 	}
 	if value < limit.Critical {
-		c.threshold = limit.Critical
+		c.threshold, v.atOnce = limit.Critical, c.trend
 	}
 	v.say = func() (string, map[string]any) {
 		return fmt.Sprintf("%s has collapsed to one key per query: %s", where, c.numbers()), c.evidence()
