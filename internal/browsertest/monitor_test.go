@@ -386,13 +386,8 @@ func TestMonitorCompare(t *testing.T) {
 	if !strings.HasPrefix(text, "L2H5") || !strings.Contains(course, "L2H5") {
 		t.Errorf("the largest difference is %q, its course %q", text, course)
 	}
-	m.shoot(ctx, "compare")
 	m.run(ctx, chromedp.Navigate(m.url+"/"), chromedp.WaitVisible(".runs"), waitFor(`document.querySelectorAll(".runs .spark").length === 2`))
 	m.shoot(ctx, "runs")
-	m.run(ctx, chromedp.EmulateViewport(420, 800), chromedp.Navigate(m.url+"/"), chromedp.WaitVisible(".runs"))
-	m.shoot(ctx, "runs-narrow")
-	m.run(ctx, chromedp.Navigate(m.url+"/compare?a="+well.name+"&b="+sickRun.name), waitFor(isDrawn))
-	m.shoot(ctx, "compare-narrow")
 }
 
 // TestMonitorLooks takes pictures, and checks that nothing is wider than its window.
@@ -401,6 +396,7 @@ func TestMonitorLooks(t *testing.T) {
 	m.fill(sickRun)
 	m.scalars(sickRun)
 	m.sickAlerts()
+	m.fill(shape{name: "short", layers: 6, heads: 8, steps: every(300, 20), measures: 3})
 	ctx := m.watch()
 	m.run(ctx, m.login("/"))
 	for _, look := range []struct {
@@ -409,11 +405,14 @@ func TestMonitorLooks(t *testing.T) {
 		theme string
 	}{{"light", 1300, "light"}, {"dark", 1300, "dark"}, {"narrow", 420, "light"}, {"narrow-dark", 420, "dark"}} {
 		m.run(ctx, emulation.SetEmulatedMedia().WithFeatures([]*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: look.theme}, {Name: "prefers-reduced-motion", Value: "reduce"}}), chromedp.EmulateViewport(look.width, 900))
-		for name, path := range map[string]string{"run": "/runs/" + sickRun.name + "?step=9600&where=L2H5", "alerts": "/runs/" + sickRun.name + "/alerts", "list": "/"} {
+		for name, path := range map[string]string{"run": "/runs/" + sickRun.name + "?step=9600&where=L2H5", "alerts": "/runs/" + sickRun.name + "/alerts", "list": "/", "compare": "/compare?a=short&b=" + sickRun.name + "&where=L2H5"} {
 			var width int64
 			m.run(ctx, chromedp.Navigate(m.url+path), chromedp.WaitReady("#main"))
 			if name == "run" {
 				m.run(ctx, waitFor(isDrawn), waitFor(`document.getElementById("panel").dataset.shown !== undefined`), waitFor(`document.querySelectorAll("#strips svg").length === 3`))
+			}
+			if name == "compare" {
+				m.run(ctx, waitFor(isDrawn), waitFor(`document.querySelectorAll("#strips svg").length === 5`))
 			}
 			m.run(ctx, chromedp.Evaluate(`document.documentElement.scrollWidth`, &width))
 			if width > look.width {

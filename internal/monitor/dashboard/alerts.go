@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/eigenhead/eigenhead/finding"
@@ -32,6 +33,7 @@ type alertView struct {
 	Tag           string
 	Code          string
 	Where         string
+	Place         string // Where, unless the text begins with it
 	Step          int64
 	StepText      string
 	Text          string
@@ -117,6 +119,9 @@ func viewOf(a *monitor.Alert, here bool) alertView {
 	v := alertView{ID: a.ID, Class: string(a.Severity), Tag: string(a.Severity), Code: a.Code, Where: a.Where, Step: a.Step, StepText: whole(a.Step),
 		Text: cut(a.Text, 600), Measure: measureOf(a), At: a.At, Here: here}
 	v.Href = moment(a.Run, a.Step, a.Where, v.Measure)
+	if a.Where != "run" && !strings.HasPrefix(a.Text, a.Where) {
+		v.Place = a.Where
+	}
 	if a.Severity.Rank() < 0 {
 		v.Class = string(finding.Info)
 	}

@@ -153,15 +153,30 @@ func TestPlace(t *testing.T) {
 	}
 }
 
-// TestKVHeadIsNotGuessed: two KV heads for three heads name none of them.
-func TestKVHeadIsNotGuessed(t *testing.T) {
-	a := analysis("a", 0)
-	a.Values = append(a.Values, monitor.Value{Where: "L0KV1", Measure: "key.incoherence"})
-	if got := kvOf(a, "L0H1", 0, 1); got != "" {
-		t.Errorf("KV head %q", got)
-	}
-	if got := kvOf(a, "L1H1", 1, 1); got != "L1KV0" {
-		t.Errorf("KV head %q, want L1KV0", got)
+func TestKVHead(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		places []string
+		head   string
+		want   string
+		sure   bool
+	}{
+		{"one for all", []string{"L0H0", "L0H1", "L0KV0"}, "L0H1", "L0KV0", true},
+		{"one for each", []string{"L0H0", "L0H1", "L0KV0", "L0KV1"}, "L0H1", "L0KV1", true},
+		{"default map", []string{"L0H0", "L0H1", "L0H2", "L0H3", "L0KV0", "L0KV1"}, "L0H1", "L0KV0", false},
+		{"does not divide", []string{"L0H0", "L0H1", "L0H2", "L0KV0", "L0KV1"}, "L0H1", "", false},
+		{"heads left out", []string{"L0H0", "L0H2", "L0KV0", "L0KV1"}, "L0H2", "", false},
+		{"not measured", []string{"L0H0", "L0H1"}, "L0H1", "", false},
+		{"of a KV head", []string{"L0H0", "L0KV0"}, "L0KV0", "", false},
+		{"of a layer", []string{"L0H0", "L0KV0"}, "L0", "", false},
+	} {
+		a := &monitor.Analysis{}
+		for _, where := range append(c.places, "L1KV5", "L0") {
+			a.Values = append(a.Values, monitor.Value{Where: where})
+		}
+		if got, sure := kvOf(a, c.head); got != c.want || sure != c.sure {
+			t.Errorf("%s: %q, %v, want %q, %v", c.name, got, sure, c.want, c.sure)
+		}
 	}
 }
 

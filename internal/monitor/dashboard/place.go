@@ -24,6 +24,7 @@ type placeView struct {
 	Measures []placeValue   `json:"measures"`
 	KV       []placeValue   `json:"kv"`
 	KVWhere  string         `json:"kv_where,omitempty"`
+	KVSure   bool           `json:"kv_sure"`
 	Layer    []placeValue   `json:"layer"`
 	Logit    *monitor.Logit `json:"logit,omitempty"`
 	Alerts   []placeAlert   `json:"alerts"`
@@ -105,9 +106,9 @@ func (s *server) whyNone(r *http.Request, key monitor.Key) (string, error) {
 // fill takes from an analysis what concerns the place, its KV head and its layer.
 func (v *placeView) fill(a *monitor.Analysis) {
 	v.Tokens = a.Tokens
-	layer, index := finding.Place(v.Where)
+	layer, _ := finding.Place(v.Where)
 	above := "L" + strconv.Itoa(layer)
-	v.KVWhere = kvOf(a, v.Where, layer, index)
+	v.KVWhere, v.KVSure = kvOf(a, v.Where)
 	for _, x := range a.Values {
 		switch x.Where {
 		case v.Where:
@@ -125,31 +126,36 @@ func (v *placeView) fill(a *monitor.Analysis) {
 	}
 }
 
-// kvOf returns the KV head of a head where an analysis leaves no doubt: it does not
-// keep the map, which heads left out of a capture can shift. So only a layer with
-// one KV head, or with one for each head, tells.
-func kvOf(a *monitor.Analysis, where string, layer, index int) string {
-	if strings.Contains(where, "KV") || index < 0 || !strings.Contains(where, "H") {
-		return ""
+// kvOf returns the KV head of a head. An analysis does not keep the map, which heads
+// left out of a capture can shift: sure says that the layer leaves no doubt, with
+// one KV head or one for each head. Else it is the default map's, where heads and KV
+// heads are numbered without gaps; "" where that cannot be.
+func kvOf(a *monitor.Analysis, where string) (kv string, sure bool) {
+	layer, index := finding.Place(where)
+	if strings.Contains(where, "KV") || index < 0 {
+		return "", false
 	}
-	heads, kvs := map[int]bool{}, map[int]bool{}
+	heads, kvs := 0, 0 // one more than the largest number
+	seen := map[string]bool{}
 	for _, x := range a.Values {
 		l, i := finding.Place(x.Where)
-		if l != layer || i < 0 {
-			continue
-		}
-		if strings.Contains(x.Where, "KV") {
-			kvs[i] = true
-		} else {
-			heads[i] = true
-		}
-	}
-	for kv := range kvs {
-		if len(kvs) == 1 || len(kvs) == len(heads) && kv == index {
-			return fmt.Sprintf("L%dKV%d", layer, kv)
+		switch {
+		case l != layer || i < 0:
+		case strings.Contains(x.Where, "KV"):
+			kvs = max(kvs, i+1)
+			seen[x.Where] = true
+		default:
+			heads = max(heads, i+1)
+			seen[x.Where] = true
 		}
 	}
-	return ""
+	name := func(i int) string { return fmt.Sprintf("L%dKV%d", layer, i) }
+	switch {
+	case kvs == 0 || len(seen) != heads+kvs || heads%kvs != 0: // none, or gaps
+		return "", false
+	default:
+		return name(index * kvs / heads), kvs == 1 || kvs == heads
+	}
 }
 
 func valueOf(x monitor.Value) placeValue {

@@ -28,7 +28,7 @@ if (page.data?.page === "run") page.panel = (() => {
     if (answer.logit) parts.push(...logit(answer.logit));
     if (answer.reason) parts.push(el("p", {class: "wrong small"}, `This snapshot has no measures: ${answer.reason}`));
     if (answer.measures.length) parts.push(el("h3", {}, `Measures of ${answer.where}`), numbers(state, answer.measures));
-    if (answer.kv.length) parts.push(el("h3", {}, `Measures of its KV head ${answer.kv_where}`), numbers(state, answer.kv));
+    if (answer.kv.length) parts.push(el("h3", {}, `Measures of ${answer.kv_where}, its KV head${answer.kv_sure ? "" : " by the default map"}`), numbers(state, answer.kv));
     if (answer.layer.length) parts.push(el("h3", {}, "Measures of its layer"), numbers(state, answer.layer));
     if (!answer.measures.length && !answer.reason) parts.push(el("p", {class: "faint"}, "No measure has a value here at this step."));
     const top = box.scrollTop;

@@ -114,7 +114,7 @@ if (page.data?.page === "run") {
       map.paint({values: p => state.shown.values[s * grid.P + p], text, scale: state.shown.scale, palette: state.shown.palette, unit: state.shown.unit});
       read(state.place);
       moveCursor();
-      sick();
+      if (document.documentElement.dataset.drawn) sickLater(); else sick();
       remember();
       panelLater();
       requestAnimationFrame(() => { document.documentElement.dataset.drawn ??= performance.now().toFixed(0); }); // after the frame that shows it
@@ -173,6 +173,7 @@ if (page.data?.page === "run") {
     if (state.show !== "value") query.set("show", state.show);
     history.replaceState(null, "", "?" + query);
   }, 400);
+  const sickLater = page.later(() => { if (state.grid?.S) sick(); }, 90);
   const panelLater = page.later(() => page.panel.show(state), 130);
 
   // sick lists the places that need a look: those with an open alert, then those
