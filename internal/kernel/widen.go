@@ -4,6 +4,9 @@ import (
 	"encoding/binary"
 	"math"
 	"slices"
+	"unsafe"
+
+	"golang.org/x/sys/cpu"
 )
 
 // widen turns numbers of a file into float32. Its functions take whole vectors;
@@ -25,6 +28,23 @@ func WidenBF16(dst []float32, src []byte) {
 func WidenF16(dst []float32, src []byte) {
 	w := &current().widen
 	plainF16(w.apply(w.f16, dst, src))
+}
+
+// CopyF32 stores the float32 numbers of src, little-endian, in dst, bit for bit. src
+// holds at least four bytes for each number.
+func CopyF32(dst []float32, src []byte) {
+	src = src[:4*len(dst)]
+	if !cpu.IsBigEndian { // memory has the order of the file
+		copy(unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(dst))), len(src)), src)
+		return
+	}
+	plainF32(dst, src)
+}
+
+func plainF32(dst []float32, src []byte) {
+	for i := range dst {
+		dst[i] = math.Float32frombits(binary.LittleEndian.Uint32(src[4*i:]))
+	}
 }
 
 // apply runs f on whole vectors and returns what is left.

@@ -31,6 +31,32 @@ func TestWideningIsExact(t *testing.T) {
 	})
 }
 
+// Odd addresses, signaling NaN and signed zero too.
+func TestCopyKeepsEveryBit(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 1))
+	for _, n := range lengths() {
+		src := make([]byte, 4*n+1)
+		for i := range src {
+			src[i] = byte(r.Uint32())
+		}
+		if n > 0 {
+			copy(src[1:], []byte{1, 0, 0x80, 0x7f}) // a signaling NaN
+		}
+		have, want := make([]float32, n+1), make([]float32, n)
+		have[n] = 7
+		CopyF32(have[:n], src[1:])
+		plainF32(want, src[1:])
+		for i, v := range want {
+			if math.Float32bits(have[i]) != math.Float32bits(v) {
+				t.Fatalf("%d of %d: %x, want %x", i, n, math.Float32bits(have[i]), math.Float32bits(v))
+			}
+		}
+		if have[n] != 7 {
+			t.Fatalf("%d: wrote past the end", n)
+		}
+	}
+}
+
 func TestPeakBitsFindsEveryNonFinite(t *testing.T) {
 	inf := float32(math.Inf(1))
 	forced(t, func(t *testing.T) {

@@ -17,9 +17,7 @@ func Float32s(dst []float32, dtype string, src []byte) {
 	check(len(dst), dtype, src)
 	switch dtype {
 	case "F32":
-		for i := range dst {
-			dst[i] = math.Float32frombits(binary.LittleEndian.Uint32(src[4*i:]))
-		}
+		kernel.CopyF32(dst, src)
 	case "BF16":
 		kernel.WidenBF16(dst, src)
 	case "F16":
