@@ -34,7 +34,9 @@ func (h *server) steady(w http.ResponseWriter, r *http.Request) *steady {
 
 func (s *steady) Read(p []byte) (int, error) {
 	earned := time.Duration(float64(s.n) / float64(s.minSpeed) * float64(time.Second))
-	_ = s.control.SetReadDeadline(s.start.Add(s.grace + earned))
+	until := s.start.Add(s.grace + earned)
+	_ = s.control.SetReadDeadline(until)
+	_ = s.control.SetWriteDeadline(until.Add(answerTimeout))
 	n, err := s.body.Read(p)
 	s.n += int64(n)
 	if err == io.EOF {

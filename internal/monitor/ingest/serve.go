@@ -18,6 +18,7 @@ import (
 const (
 	headerTimeout  = 10 * time.Second
 	idleTimeout    = 2 * time.Minute
+	answerTimeout  = time.Minute      // for an answer to be taken; streams and uploads extend it
 	shutdownGrace  = 15 * time.Second // for answers in progress
 	maxHeaderBytes = 64 << 10
 	maxConnections = 1024
@@ -57,7 +58,7 @@ func Serve(ctx context.Context, ln net.Listener, h http.Handler, log *slog.Logge
 
 func serve(ctx context.Context, ln net.Listener, h http.Handler, log *slog.Logger, stopping func(), header time.Duration) error {
 	s := &http.Server{
-		Handler:           h,
+		Handler:           timed(h),
 		ReadHeaderTimeout: header,
 		IdleTimeout:       idleTimeout,
 		MaxHeaderBytes:    maxHeaderBytes,
@@ -80,6 +81,14 @@ func serve(ctx context.Context, ln net.Listener, h http.Handler, log *slog.Logge
 	}
 	<-done
 	return err
+}
+
+// timed lets no client hold an answer for ever by not reading it.
+func timed(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(answerTimeout))
+		next.ServeHTTP(w, r)
+	})
 }
 
 // errorLog turns net/http's own lines, such as failed handshakes, into records.
