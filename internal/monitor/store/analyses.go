@@ -98,9 +98,9 @@ func (s *Store) analysis(ctx context.Context, id int64, k monitor.Key) (*monitor
 	defer func() { _ = tx.Rollback() }() // it only read
 	a := &monitor.Analysis{Key: k}
 	var text string
-	var order, layout int64
+	var order, columns, layout int64
 	var logits []byte
-	err = tx.QueryRowContext(ctx, `SELECT detail, places, layout, logits FROM analyses WHERE snapshot = ?`, id).Scan(&text, &order, &layout, &logits)
+	err = tx.QueryRowContext(ctx, `SELECT detail, places, columns, layout, logits FROM analyses WHERE snapshot = ?`, id).Scan(&text, &order, &columns, &layout, &logits)
 	if err != nil {
 		return nil, s.notFound(err, "analysis of "+k.String())
 	}
@@ -118,6 +118,9 @@ func (s *Store) analysis(ctx context.Context, id int64, k monitor.Key) (*monitor
 		return nil, named(s.database(), err)
 	}
 	rows, err := s.storedRows(ctx, tx, id, places)
+	if err == nil && int64(len(rows)) != columns {
+		err = fmt.Errorf("%d rows of values, want %d", len(rows), columns)
+	}
 	if err == nil {
 		a.Values, err = assemble(rows, places)
 	}

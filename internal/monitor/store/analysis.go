@@ -109,8 +109,8 @@ func (g *group) insertAnalysis(e *encoded, k monitor.Key, id, run int64) error {
 	if err != nil {
 		return err
 	}
-	err = g.exec(`INSERT OR REPLACE INTO analyses (snapshot, detail, places, layout, logits) VALUES (?, ?, ?, ?, ?)`,
-		id, e.detail, order, logits, e.logits)
+	err = g.exec(`INSERT OR REPLACE INTO analyses (snapshot, detail, places, columns, layout, logits) VALUES (?, ?, ?, ?, ?, ?)`,
+		id, e.detail, order, len(e.columns), logits, e.logits)
 	if err != nil {
 		return err
 	}

@@ -126,6 +126,11 @@ func (s *Store) checkValues(ctx context.Context) ([]Problem, error) {
 				return nil, err
 			}
 		}
+		none, err := s.analyzedInVain(ctx, r.Name)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, none...)
 		bad, err := s.checkScalars(ctx, r.Name)
 		if err != nil {
 			return nil, err
@@ -134,6 +139,20 @@ func (s *Store) checkValues(ctx context.Context) ([]Problem, error) {
 	}
 	alerts, err := s.checkAlerts(ctx)
 	return append(all, alerts...), err
+}
+
+// analyzedInVain finds snapshots that say that they are analyzed and have no analysis.
+func (s *Store) analyzedInVain(ctx context.Context, run string) ([]Problem, error) {
+	rows, err := s.read.QueryContext(ctx, `SELECT s.step, s.sample FROM snapshots s JOIN runs r ON r.id = s.run
+		WHERE r.name = ? AND s.state = 'analyzed' AND NOT EXISTS (SELECT 1 FROM analyses a WHERE a.snapshot = s.id)
+		ORDER BY s.step, s.sample`, run)
+	all, err := collect(rows, err, func(row scanner) (Problem, error) {
+		p := Problem{Kind: ValuesDamaged, Key: monitor.Key{Run: run}}
+		err := row.Scan(&p.Key.Step, &p.Key.Sample)
+		p.Text = fmt.Sprintf("analysis of %s is gone", p.Key)
+		return p, err
+	})
+	return all, named(s.database(), err)
 }
 
 // checkScalars decodes every step of a run.

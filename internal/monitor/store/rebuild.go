@@ -82,11 +82,11 @@ func (r *Rebuilt) putAside(s *Store) error {
 		if _, err := os.Stat(s.path(name)); errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
-		text, err := s.moveToLost(name)
+		to, err := s.moveToLost(name)
 		if err != nil {
 			return err
 		}
-		r.Old = strings.TrimPrefix(text, "moved to ")
+		r.Old = to
 	}
 	return nil
 }
@@ -112,7 +112,7 @@ func (r *Rebuilt) copyAll(ctx context.Context, from, to string) error {
 		return err
 	}
 	defer w.close()
-	old, err := sql.Open("sqlite", dsn(from, "query_only(1)"))
+	old, err := sql.Open("sqlite", dsn(from, true))
 	if err != nil {
 		return err
 	}
@@ -133,55 +133,74 @@ func (r *Rebuilt) copyAll(ctx context.Context, from, to string) error {
 
 // copyTable copies the rows before the first damage, then those after the last.
 func copyTable(ctx context.Context, old *sql.DB, w *writer, table string) (n int, whole bool, err error) {
-	n, rerr, err := copyRows(ctx, old, w, table, "")
-	if rerr == nil || err != nil {
-		return n, rerr == nil, err
+	head, err := copyRows(ctx, old, w, table, "")
+	if err != nil || head.broke == nil {
+		return head.kept, head.dropped == 0, err
 	}
 	order := primary[table]
 	if order == "" {
 		order = "rowid DESC"
 	}
-	more, _, err := copyRows(ctx, old, w, table, " ORDER BY "+order)
-	return n + more, false, err
+	tail, err := copyRows(ctx, old, w, table, " ORDER BY "+order)
+	return head.kept + tail.kept, false, err
 }
 
-// copyRows copies until the source cannot be read (rerr) or the target not be
-// written (err). A row that is there, or that refers to one that is lost, is passed
-// over: its file is taken in again, or its values are made again.
-func copyRows(ctx context.Context, old *sql.DB, w *writer, table, order string) (n int, rerr, err error) {
-	rows, rerr := old.QueryContext(ctx, `SELECT * FROM `+table+` NOT INDEXED`+order)
-	if rerr != nil {
-		return 0, rerr, ctx.Err()
+// copied is how far reading a table came.
+type copied struct {
+	kept    int
+	dropped int   // rows that are there already, or that refer to one that is lost
+	broke   error // why the source could not be read further
+}
+
+// copyRows copies until the source cannot be read or, with an error, the target
+// not be written. Of a row that is dropped, the file is taken in again later.
+func copyRows(ctx context.Context, old *sql.DB, w *writer, table, order string) (c copied, err error) {
+	rows, broke := old.QueryContext(ctx, `SELECT * FROM `+table+` NOT INDEXED`+order)
+	if broke != nil {
+		return copied{broke: broke}, ctx.Err()
 	}
 	defer rows.Close()
-	columns, rerr := rows.Columns()
-	if rerr != nil {
-		return 0, rerr, nil
+	columns, err := rows.Columns()
+	if err != nil {
+		return c, err
 	}
-	values := make([]any, len(columns))
+	row := make([]any, len(columns))
 	dest := make([]any, len(columns))
-	for i := range values {
-		dest[i] = &values[i]
+	for i := range row {
+		dest[i] = &row[i]
 	}
 	insert := fmt.Sprintf(`INSERT INTO %s (%s) VALUES (?%s)`, table, strings.Join(columns, ", "), strings.Repeat(", ?", len(columns)-1))
 	err = inTransaction(ctx, w.conn, func() error {
 		for rows.Next() {
-			if rerr = rows.Scan(dest...); rerr != nil {
-				return nil
+			if c.broke = rows.Scan(dest...); c.broke != nil {
+				return ctx.Err()
 			}
-			_, err := w.conn.ExecContext(ctx, insert, values...)
-			if isConstraint(err) {
-				continue
-			}
-			if err != nil {
+			restoreEmpty(columns, row)
+			_, err := w.conn.ExecContext(ctx, insert, row...)
+			switch {
+			case isConstraint(err):
+				c.dropped++
+			case err != nil:
 				return err
+			default:
+				c.kept++
 			}
-			n++
 		}
-		rerr = rows.Err()
+		c.broke = rows.Err()
 		return ctx.Err()
 	})
-	return n, rerr, err
+	return c, err
+}
+
+// restoreEmpty makes empty blobs of what the driver reads as nothing: only
+// "recovered" is ever NULL.
+func restoreEmpty(columns []string, row []any) {
+	for i, v := range row {
+		b, isBlob := v.([]byte)
+		if (v == nil || isBlob && b == nil) && columns[i] != "recovered" {
+			row[i] = []byte{}
+		}
+	}
 }
 
 func inTransaction(ctx context.Context, c *sql.Conn, work func() error) error {

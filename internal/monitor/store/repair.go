@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/eigenhead/eigenhead/internal/monitor"
 )
@@ -48,15 +49,12 @@ func (s *Store) Repair(ctx context.Context, problems []Problem) (done []string, 
 		case FileMissing:
 			text, err = s.markLost(ctx, p.Key)
 		case FileDiffers:
-			if text, err = s.moveToLost(p.Path); err == nil {
-				var marked string
-				marked, err = s.markLost(ctx, p.Key)
-				text += "; " + marked
-			}
+			text, err = s.setAside(ctx, p)
 		case FileUnknown:
 			text, err = s.adopt(ctx, p.Key)
 		case FileStrange:
 			text, err = s.moveToLost(p.Path)
+			text = "moved to " + text
 		case FileLeftOver, UploadLeftOver:
 			text, err = "removed", os.RemoveAll(s.path(filepath.FromSlash(p.Path)))
 		default:
@@ -174,12 +172,23 @@ func syncFile(path string) error {
 	return named(path, err)
 }
 
-// moveToLost takes a file out of the way under a name that is free.
+// setAside takes a capture with wrong bytes out of the way.
+func (s *Store) setAside(ctx context.Context, p Problem) (string, error) {
+	to, err := s.moveToLost(p.Path)
+	if err != nil {
+		return "", err
+	}
+	marked, err := s.markLost(ctx, p.Key)
+	return "moved to " + to + "; " + marked, err
+}
+
+// moveToLost moves what is at rel, below the store's folder with slashes, to a name
+// in "lost" that is free, and returns that.
 func (s *Store) moveToLost(rel string) (string, error) {
 	if err := os.MkdirAll(s.path(lostFolder), 0o700); err != nil {
 		return "", err
 	}
-	to := lostFolder + "/" + filepath.Base(filepath.Dir(filepath.FromSlash(rel))) + "-" + filepath.Base(filepath.FromSlash(rel))
+	to := lostFolder + "/" + strings.ReplaceAll(strings.TrimPrefix(rel, capturesFolder+"/"), "/", "-")
 	free := to
 	for n := 2; ; n++ {
 		if _, err := os.Lstat(s.path(free)); errors.Is(err, fs.ErrNotExist) {
@@ -189,7 +198,7 @@ func (s *Store) moveToLost(rel string) (string, error) {
 		}
 		free = fmt.Sprintf("%s.%d", to, n)
 	}
-	return "moved to " + free, os.Rename(s.path(filepath.FromSlash(rel)), s.path(free))
+	return free, os.Rename(s.path(filepath.FromSlash(rel)), s.path(free))
 }
 
 func sortProblems(all []Problem) {

@@ -57,6 +57,7 @@ CREATE TABLE analyses (
 	snapshot INTEGER PRIMARY KEY REFERENCES snapshots(id),
 	detail   TEXT    NOT NULL,                      -- JSON
 	places   INTEGER NOT NULL REFERENCES layouts(id), -- all, in the order of the values
+	columns  INTEGER NOT NULL,                         -- rows of vals that belong to it
 	layout   INTEGER NOT NULL REFERENCES layouts(id), -- of logits
 	logits   BLOB    NOT NULL
 );

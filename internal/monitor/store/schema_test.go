@@ -81,7 +81,7 @@ func TestOtherDatabasesAreRefused(t *testing.T) {
 // one that fails leaves the schema before it.
 func TestMigrations(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "m.db")
-	db, err := sql.Open("sqlite", dsn(path))
+	db, err := sql.Open("sqlite", dsn(path, false))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,12 +9,12 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"fmt"
 	"io/fs"
 	"net/url"
 	"os"
 	"path/filepath"
 	"runtime"
-	"strconv"
 	"sync"
 	"time"
 
@@ -123,7 +123,7 @@ func (s *Store) openReadOnly() error {
 }
 
 func (s *Store) openReaders() error {
-	db, err := sql.Open("sqlite", dsn(s.database(), "query_only(1)"))
+	db, err := sql.Open("sqlite", dsn(s.database(), true))
 	if err != nil {
 		return err
 	}
@@ -144,11 +144,11 @@ func (s *Store) Close() error {
 		return nil
 	}
 	var errs []error
-	if s.writer != nil {
-		errs = append(errs, s.writer.close())
-	}
 	if s.read != nil {
 		errs = append(errs, s.read.Close())
+	}
+	if s.writer != nil { // after the readers: the last connection puts the log into the database
+		errs = append(errs, s.writer.close())
 	}
 	if s.lock != nil {
 		errs = append(errs, s.lock.release())
@@ -165,14 +165,20 @@ func (s *Store) database() string { return s.path(databaseName) }
 
 // dsn names a database with the settings that every connection has. FULL makes
 // a commit survive a power cut; larger pages suit values packed into blobs.
-func dsn(path string, pragmas ...string) string {
+func dsn(path string, readOnly bool) string {
 	slashed := filepath.ToSlash(path)
 	if slashed[0] != '/' { // C:/…
 		slashed = "/" + slashed
 	}
-	all := append([]string{"busy_timeout(10000)", "page_size(" + strconv.Itoa(pageSize) + ")",
-		"journal_mode(WAL)", "synchronous(FULL)", "foreign_keys(1)", "cache_size(-8000)"}, pragmas...)
-	u := url.URL{Scheme: "file", Path: slashed, RawQuery: url.Values{"_pragma": all}.Encode()}
+	q := url.Values{
+		// The driver runs these before the others: WAL would fix the page size.
+		"_pragma":       {fmt.Sprintf("page_size(%d)", pageSize), "cache_size(-8000)"},
+		"_busy_timeout": {"10000"}, "_journal_mode": {"WAL"}, "_synchronous": {"FULL"}, "_foreign_keys": {"1"},
+	}
+	if readOnly {
+		q.Set("_query_only", "1")
+	}
+	u := url.URL{Scheme: "file", Path: slashed, RawQuery: q.Encode()}
 	return u.String()
 }
 

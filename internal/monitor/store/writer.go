@@ -47,7 +47,7 @@ type move struct{ from, to string }
 const maxGroup = 256
 
 func openWriter(path string) (*writer, error) {
-	db, err := sql.Open("sqlite", dsn(path))
+	db, err := sql.Open("sqlite", dsn(path, false))
 	if err != nil {
 		return nil, err
 	}
@@ -104,7 +104,11 @@ func (w *writer) close() error {
 	w.mu.Unlock()
 	close(w.jobs)
 	<-w.done
-	return errors.Join(w.conn.Close(), w.db.Close())
+	var errs []error
+	for _, st := range w.prepared {
+		errs = append(errs, st.Close())
+	}
+	return errors.Join(append(errs, w.conn.Close(), w.db.Close())...)
 }
 
 func (w *writer) run() {
