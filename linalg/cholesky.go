@@ -2,6 +2,7 @@ package linalg
 
 import (
 	"math"
+	"sync"
 
 	"github.com/eigenhead/eigenhead/internal/kernel"
 	"gonum.org/v1/gonum/blas"
@@ -22,16 +23,21 @@ import (
 // Source: Fukaya et al., arXiv 1809.11085 (the shift); Yamamoto et al. 2015
 // (the error bounds). Scaling and the measured test are ours.
 
-// choleskyQR returns qᵀ (if wanted) and r of a tall, finite matrix of any scale, or
+// choleskyQR returns q (if wanted) and r of a tall, finite matrix of any scale, or
 // false if a is too near to rank deficiency for it.
-func choleskyQR(a Matrix, wantQ bool) (qt, r Matrix, ok bool) {
-	w := a.T() // [n, m]
+func choleskyQR(a Matrix, wantQ bool) (q, r Matrix, ok bool) {
+	space, _ := transposes.Get().(*[]float64)
+	if space == nil {
+		space = new([]float64)
+	}
+	defer transposes.Put(space)
+	w := transposed(a, space) // [n, m]
 	exponents, ok := equilibrate(w)
 	if !ok {
 		return Matrix{}, Matrix{}, false
 	}
 	if r, ok = twice(w, wantQ); !ok {
-		w = a.T() // again: what failed is overwritten, and keeping a copy for it would double the memory
+		w = transposed(a, space) // again: what failed is overwritten, and keeping a copy for it would double the memory
 		equilibrate(w)
 		if r, ok = thrice(w, wantQ); !ok {
 			return Matrix{}, Matrix{}, false
@@ -42,7 +48,34 @@ func choleskyQR(a Matrix, wantQ bool) (qt, r Matrix, ok bool) {
 			r.Set(i, j, math.Ldexp(r.At(i, j), e))
 		}
 	}
-	return w, r, true
+	if wantQ {
+		q = w.T()
+	}
+	return q, r, true
+}
+
+// transposes is memory for transposes that nobody keeps.
+var transposes sync.Pool
+
+// transposed returns aᵀ in space, its rows in lines of the cache of their own.
+func transposed(a Matrix, space *[]float64) Matrix {
+	stride := (a.Rows + 7) &^ 7
+	if stride%64 == 0 {
+		stride += 8
+	}
+	if cap(*space) < a.Cols*stride {
+		*space = make([]float64, a.Cols*stride)
+	}
+	w := Matrix{Rows: a.Cols, Cols: a.Rows, Stride: stride, Data: (*space)[:(a.Cols-1)*stride+a.Rows]}
+	kernel.Transpose64(w.Data, stride, a.Data, a.Stride, a.Rows, a.Cols)
+	return w
+}
+
+// gramOfRows returns w·wᵀ.
+func gramOfRows(w Matrix) Matrix {
+	g := New(w.Rows, w.Rows)
+	kernel.GramRows64(w.Rows, w.Cols, w.Data, w.Stride, g.Data, g.Stride)
+	return g
 }
 
 // equilibrate scales each row of w to norm [½, 1) by a power of two and returns
@@ -62,14 +95,12 @@ func equilibrate(w Matrix) (exponents []int, ok bool) {
 
 // twice is CholeskyQR2 on w = aᵀ, which becomes qᵀ if wanted.
 func twice(w Matrix, wantQ bool) (r Matrix, ok bool) {
-	r1 := New(w.Rows, w.Rows)
-	MulTB(r1, w, w)
+	r1 := gramOfRows(w)
 	if !cholesky(r1) {
 		return Matrix{}, false
 	}
 	solve(r1, w)
-	r2 := New(w.Rows, w.Rows)
-	MulTB(r2, w, w)
+	r2 := gramOfRows(w)
 	if !(offIdentity(r2) <= 0.25) || !cholesky(r2) { // NaN counts as far off
 		return Matrix{}, false
 	}
@@ -84,8 +115,7 @@ func twice(w Matrix, wantQ bool) (r Matrix, ok bool) {
 // thrice is the shifted CholeskyQR3.
 func thrice(w Matrix, wantQ bool) (r Matrix, ok bool) {
 	n, m := float64(w.Rows), float64(w.Cols)
-	r1 := New(w.Rows, w.Rows)
-	MulTB(r1, w, w)
+	r1 := gramOfRows(w)
 	var trace float64 // ≥ ‖a‖₂², the norm that the source scales the shift by
 	for i := range w.Rows {
 		trace += r1.At(i, i)

@@ -14,12 +14,10 @@ func MedianAbs(m Matrix) float64 {
 	if n == 0 {
 		panic("linalg: MedianAbs of an empty matrix")
 	}
-	const shift = 47 // sign cleared, 16 bits are left: exponent and 5 of the fraction
-	bucket := func(v float64) uint64 { return math.Float64bits(v) &^ (1 << 63) >> shift }
 	count := make([]int, 1<<16)
 	for i := range m.Rows {
 		for _, v := range m.Row(i) {
-			count[bucket(v)]++
+			count[bucket(v)&(1<<16-1)]++
 		}
 	}
 	// The middle ranks are lo and hi; find the buckets that hold them.
@@ -30,19 +28,22 @@ func MedianAbs(m Matrix) float64 {
 			first, below = uint64(b), seen
 		}
 		if seen+c > hi {
-			return middleOf(m, bucket, first, uint64(b), lo-below, hi-below)
+			return middleOf(m, first, uint64(b), lo-below, hi-below)
 		}
 		seen += c
 	}
 	panic("linalg: MedianAbs: unreachable")
 }
 
+// bucket is the first 16 bits of a magnitude: exponent and 5 of the fraction.
+func bucket(v float64) uint64 { return math.Float64bits(v) << 1 >> 48 }
+
 // middleOf sorts the magnitudes in buckets [first, last] and averages two ranks.
-func middleOf(m Matrix, bucket func(float64) uint64, first, last uint64, lo, hi int) float64 {
+func middleOf(m Matrix, first, last uint64, lo, hi int) float64 {
 	var some []float64
 	for i := range m.Rows {
 		for _, v := range m.Row(i) {
-			if b := bucket(v); first <= b && b <= last {
+			if bucket(v)-first <= last-first {
 				some = append(some, math.Abs(v))
 			}
 		}

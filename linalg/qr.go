@@ -28,11 +28,8 @@ func R(a Matrix) Matrix {
 func factor(a Matrix, wantQ bool) (q, r Matrix) {
 	_, _, bad := a.NonFinite()
 	if tall(a) && !bad {
-		if qt, rc, ok := choleskyQR(a, wantQ); ok {
-			if wantQ {
-				q = qt.T()
-			}
-			return q, rc
+		if q, r, ok := choleskyQR(a, wantQ); ok {
+			return q, r
 		}
 	}
 	k := min(a.Rows, a.Cols)

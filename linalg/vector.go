@@ -90,9 +90,7 @@ func Center(m Matrix) Matrix {
 	for range 2 {
 		mean := make([]float64, c.Cols)
 		for i := range c.Rows {
-			for j, v := range c.Row(i) {
-				mean[j] += v
-			}
+			kernel.Axpy(1, c.Row(i), mean)
 		}
 		for j := range mean {
 			mean[j] /= float64(c.Rows)
@@ -104,10 +102,7 @@ func Center(m Matrix) Matrix {
 
 func subtractRow(m Matrix, r []float64) {
 	for i := range m.Rows {
-		row := m.Row(i)
-		for j, v := range r {
-			row[j] -= v
-		}
+		kernel.Axpy(-1, r, m.Row(i))
 	}
 }
 

@@ -42,14 +42,11 @@ type writes struct {
 	total         float64 // ‖Σ write‖_F
 }
 
-// writesOf goes through W_O [d_model, n·d_v] in tiles of its rows r, so that
-// neither the writes nor W_O in float64 are ever whole in memory:
+// writesOf multiplies Gram matrices where it may, and the writes themselves where
+// heads cancel so far that the former would lose the whole in rounding.
 //
-//	‖write_h‖²        = Σ (A_hᵀA_h) ∘ Σ_r W_rhᵀW_rh         A_h [T, d_v], W_rh [r, d_v]
-//	⟨write_h, total⟩  = Σ_r Σ (A_hᵀ·total_r) ∘ W_rhᵀ        total_r = Σ_g A_g W_rgᵀ
-//
-// Accuracy: a few T·d_v·ε of ‖A_h‖‖W_h‖, squared for the first. Cost:
-// O(T·n·d_v·d_model), the price of the layer's own output projection, twice.
+// Accuracy: a few √(T·d_v)·ε of ‖A_h‖‖W_h‖, squared for the norms, and relative to
+// ‖total‖ at most 1/cancels² times that.
 func writesOf(s *Subject) (*writes, error) {
 	l := s.Layer
 	if l.AV.Rows == 0 || !l.WO.Known() {
@@ -63,7 +60,83 @@ func writesOf(s *Subject) (*writes, error) {
 	if err != nil {
 		return nil, refuse(err)
 	}
-	dv := l.AV.Cols / n
+	if w := writesByGrams(l.AV, wo, n); w != nil {
+		return w, nil
+	}
+	return writesAsTheyAre(l.AV, wo, n), nil
+}
+
+// cancels is the share of Σ_h ‖write_h‖ below which ‖Σ_h write_h‖ is too small to
+// be taken from inner products: half of the digits of what is lost are lost.
+const cancels = 0.01
+
+// writesByGrams takes all inner products of writes from two Gram matrices,
+//
+//	⟨write_h, write_g⟩ = Σ (A_hᵀA_g) ∘ (W_hᵀW_g)      A_h [T, d_v], W_h [d_model, d_v]
+//
+// a few heads' rows of them at a time. It returns nil where the sum cancels or
+// leaves the range of float64. Cost: O((T + d_model)·(n·d_v)²), halved by symmetry.
+func writesByGrams(av linalg.Matrix, wo linalg.Matrix32, n int) *writes {
+	dv := av.Cols / n
+	group := max(1, gramCols/dv)
+	inners := linalg.New(n, n) // ⟨write_h, write_g⟩ for g ≥ h
+	par.Do((n+group-1)/group, func(i int) {
+		from := i * group
+		to := min(n, from+group)
+		left, all := linalg.New((to-from)*dv, (n-from)*dv), linalg.New((to-from)*dv, (n-from)*dv)
+		linalg.MulTA(left, av.ColSlice(from*dv, to*dv), av.ColSlice(from*dv, n*dv))
+		part := linalg.New(all.Rows, all.Cols)
+		for r := 0; r < wo.Rows; r += writeRows {
+			tile := wo.RowSlice(r, min(wo.Rows, r+writeRows)).ColSlice(from*dv, n*dv).Float64()
+			linalg.MulTA(part, tile.ColSlice(0, all.Rows), tile)
+			linalg.Axpy(1, part.Data, all.Data)
+		}
+		for h := from; h < to; h++ {
+			for g := h; g < n; g++ {
+				sum := 0.0
+				for a := range dv {
+					row, at := (h-from)*dv+a, (g-from)*dv
+					sum += linalg.Dot(left.Row(row)[at:at+dv], all.Row(row)[at:at+dv])
+				}
+				inners.Set(h, g, sum)
+			}
+		}
+	})
+	w := &writes{norm: make([]float64, n), onTotal: make([]float64, n)}
+	sizes, square := 0.0, 0.0
+	for h := range n {
+		w.norm[h] = math.Sqrt(max(0, inners.At(h, h)))
+		sizes += w.norm[h]
+		for g := range n {
+			w.onTotal[h] += inners.At(min(h, g), max(h, g))
+		}
+		square += w.onTotal[h]
+	}
+	if !(square >= cancels*cancels*sizes*sizes && square > tiny && square < huge) {
+		return nil
+	}
+	w.total = math.Sqrt(square)
+	return w
+}
+
+// gramCols is how many columns of A·V and of W_O are multiplied by all that follow.
+const gramCols = 128
+
+// Between them squares and their sums keep their digits.
+const (
+	tiny = 0x1p-400
+	huge = 0x1p400
+)
+
+// writesAsTheyAre goes through W_O [d_model, n·d_v] in tiles of its rows r, so that
+// neither the writes nor W_O in float64 are ever whole in memory:
+//
+//	‖write_h‖²        = Σ (A_hᵀA_h) ∘ Σ_r W_rhᵀW_rh         A_h [T, d_v], W_rh [r, d_v]
+//	⟨write_h, total⟩  = Σ_r Σ (A_hᵀ·total_r) ∘ W_rhᵀ        total_r = Σ_g A_g W_rgᵀ
+//
+// Cost: O(T·n·d_v·d_model), the price of the layer's own output projection, twice.
+func writesAsTheyAre(av linalg.Matrix, wo linalg.Matrix32, n int) *writes {
+	dv := av.Cols / n
 	w := &writes{norm: make([]float64, n), onTotal: make([]float64, n)}
 	grams := make([]linalg.Matrix, n)
 	for h := range grams {
@@ -72,13 +145,13 @@ func writesOf(s *Subject) (*writes, error) {
 	var totals []float64 // ‖total_r‖_F
 	for from := 0; from < wo.Rows; from += writeRows {
 		tile := wo.RowSlice(from, min(wo.Rows, from+writeRows)).Float64()
-		total := linalg.New(l.AV.Rows, tile.Rows)
-		linalg.MulTB(total, l.AV, tile) // [T, n·d_v]·[r, n·d_v]ᵀ
+		total := linalg.New(av.Rows, tile.Rows)
+		linalg.MulTB(total, av, tile) // [T, n·d_v]·[r, n·d_v]ᵀ
 		totals = append(totals, linalg.Frobenius(total))
 		par.Do(n, func(h int) {
-			av, wh := l.AV.ColSlice(h*dv, (h+1)*dv), tile.ColSlice(h*dv, (h+1)*dv)
+			ah, wh := av.ColSlice(h*dv, (h+1)*dv), tile.ColSlice(h*dv, (h+1)*dv)
 			on, gram := linalg.New(tile.Rows, dv), linalg.New(dv, dv)
-			linalg.MulTA(on, total, av) // [T, r]ᵀ·[T, d_v]
+			linalg.MulTA(on, total, ah) // [T, r]ᵀ·[T, d_v]
 			w.onTotal[h] += inner(on, wh)
 			linalg.MulTA(gram, wh, wh)
 			for a := range dv {
@@ -88,11 +161,11 @@ func writesOf(s *Subject) (*writes, error) {
 	}
 	w.total = linalg.Norm2(totals)
 	par.Do(n, func(h int) {
-		av, a := l.AV.ColSlice(h*dv, (h+1)*dv), linalg.New(dv, dv)
-		linalg.MulTA(a, av, av)
+		ah, a := av.ColSlice(h*dv, (h+1)*dv), linalg.New(dv, dv)
+		linalg.MulTA(a, ah, ah)
 		w.norm[h] = math.Sqrt(max(0, inner(a, grams[h])))
 	})
-	return w, nil
+	return w
 }
 
 // writeRows is how many rows of W_O are multiplied at once: enough for the
