@@ -82,7 +82,7 @@ page.heatmap = o => {
     const bar = el("div", {class: "bar", style: `background: linear-gradient(to right, ${p.palette.join(", ")})`});
     let last = -1; // labels nearer than a tenth of the bar would touch
     for (const v of page.ticks(p.scale, 6).sort((a, b) => a - b).filter(v => p.scale.kind !== "signed" || v === 0 || Math.abs(p.scale.at(v) - 0.5) > 0.1)) if (p.scale.at(v) - last > 0.1) last = p.scale.at(v), bar.append(el("span", {style: `left: ${100 * p.scale.at(v)}%`}, num(v)));
-    legend.replaceChildren(bar, el("span", {}, p.unit), el("span", {class: "hole", "aria-hidden": true}), el("span", {}, "no value"));
+    legend.replaceChildren(bar, el("span", {}, p.unit), el("span", {}, el("span", {class: "hole", "aria-hidden": true}), " no value"));
   };
   const select = id => {
     if (cells.has(selected)) cells.get(selected).removeAttribute("aria-selected");

@@ -18,8 +18,9 @@ import (
 )
 
 const (
-	// maxOpen is how many open alerts a run's page lists; all are on the alerts page.
-	maxOpen = 30
+	// maxGroup is how many alerts of one rule a run's page lists; all are on the
+	// alerts page.
+	maxGroup = 20
 	// maxListed is how many alerts the alerts page lists.
 	maxListed = 500
 	// maxMarks is how many alerts the timeline marks, the newest.
@@ -64,10 +65,20 @@ type alertMark struct {
 
 // alertsView is the list of a run's page.
 type alertsView struct {
-	Open     []alertView
-	MoreOpen string
-	Over     string
-	All      string
+	Groups []*alertGroup
+	Over   string // how many have recovered
+	All    string // the address of the alerts page
+}
+
+// alertGroup is the open alerts of one rule with one severity.
+type alertGroup struct {
+	Class, Code string
+	Count       int
+	Where       string // some of the places
+	First       string // step
+	More        string // how many of Alerts are left out
+	Alerts      []alertView
+	first       int64
 }
 
 // worstFirst orders alerts: open before recovered, then by severity, then the newest.
@@ -143,18 +154,23 @@ func viewOf(a *monitor.Alert, here bool) alertView {
 // runAlerts makes the list of a run's page of all its alerts.
 func runAlerts(run string, list []monitor.Alert) alertsView {
 	v := alertsView{}
-	open, over := 0, 0
+	byRule := map[string]*alertGroup{}
+	over := 0
 	for _, a := range worstFirst(list) {
 		if a.Recovered != nil {
 			over++
 			continue
 		}
-		if open++; open <= maxOpen {
-			v.Open = append(v.Open, viewOf(&a, true))
+		g := byRule[string(a.Severity)+a.Code]
+		if g == nil {
+			g = &alertGroup{Class: string(a.Severity), Code: a.Code, first: a.Step}
+			byRule[string(a.Severity)+a.Code] = g
+			v.Groups = append(v.Groups, g)
 		}
+		g.add(&a)
 	}
-	if open > maxOpen {
-		v.MoreOpen = whole(int64(open - maxOpen))
+	for _, g := range v.Groups {
+		g.finish()
 	}
 	if over > 0 {
 		v.Over = whole(int64(over))
@@ -165,6 +181,28 @@ func runAlerts(run string, list []monitor.Alert) alertsView {
 	return v
 }
 
+func (g *alertGroup) add(a *monitor.Alert) {
+	g.Count++
+	g.first = min(g.first, a.Step)
+	if len(g.Alerts) < maxGroup {
+		g.Alerts = append(g.Alerts, viewOf(a, true))
+	}
+}
+
+// finish writes down what a group of several alerts says of itself.
+func (g *alertGroup) finish() {
+	var places []string
+	for _, a := range g.Alerts {
+		if !slices.Contains(places, a.Where) && len(places) < 8 {
+			places = append(places, a.Where)
+		}
+	}
+	g.Where, g.First = strings.Join(places, ", "), whole(g.first)
+	if g.Count > len(g.Alerts) {
+		g.More = whole(int64(g.Count - len(g.Alerts)))
+	}
+}
+
 func marks(list []monitor.Alert) []alertMark {
 	out := []alertMark{}
 	for _, a := range list[max(0, len(list)-maxMarks):] {
@@ -173,10 +211,13 @@ func marks(list []monitor.Alert) []alertMark {
 	return out
 }
 
-func openOf(list []monitor.Alert) int {
+func openOf(list []monitor.Alert) int { return openFrom(list, finding.Info) }
+
+// openFrom counts the open alerts of at least a severity.
+func openFrom(list []monitor.Alert, least finding.Severity) int {
 	n := 0
 	for _, a := range list {
-		if a.Recovered == nil {
+		if a.Recovered == nil && a.Severity.Rank() >= least.Rank() {
 			n++
 		}
 	}
@@ -208,7 +249,7 @@ func (s *server) alertsData(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return writeJSON(w, map[string]any{"html": html, "list": marks(list), "open": openOf(list)})
+	return writeJSON(w, map[string]any{"html": html, "list": marks(list), "open": openFrom(list, finding.Warn)})
 }
 
 // alertsPage lists a run's alerts, all or those that a form chose.

@@ -3,13 +3,16 @@ package dashboard
 import (
 	"encoding/binary"
 	"encoding/json"
+	"fmt"
 	"math"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/eigenhead/eigenhead/finding"
 	"github.com/eigenhead/eigenhead/internal/monitor"
 	"github.com/eigenhead/eigenhead/internal/monitor/store"
+	"github.com/eigenhead/eigenhead/measure"
 )
 
 // readGrid takes an answer apart as the script does.
@@ -177,6 +180,41 @@ func TestKVHead(t *testing.T) {
 		if got, sure := kvOf(a, c.head); got != c.want || sure != c.sure {
 			t.Errorf("%s: %q, %v, want %q, %v", c.name, got, sure, c.want, c.sure)
 		}
+	}
+}
+
+// TestHolesAreColumns: a snapshot without a value of the measure has its step, too.
+func TestHolesAreColumns(t *testing.T) {
+	s := newSite(t).login(t)
+	a := &monitor.Analysis{Key: monitor.Key{Run: "a", Step: 650}, NonFinite: []measure.NonFinite{{Where: "L1H0", Tensor: "q", Token: 3, Column: 2, Value: "NaN"}, {Where: "L0", Tensor: "x"}}}
+	keep(t, s.store, a)
+	_, body := s.get(t, "/data/runs/a/grid?measure=attention.max_logit&sample=0")
+	head, values := readGrid(t, body)
+	i := slices.Index(head.Steps, 650)
+	if i != 7 || len(head.Steps) != 13 || values[i*6] == values[i*6] || values[6*(i-1)] != float32(logitAt(0, 0, 600)) || values[6*(i+1)] != float32(logitAt(0, 0, 700)) {
+		t.Errorf("steps %v, column %v", head.Steps, values[6*(i-1):6*(i+2)])
+	}
+	_, body = s.get(t, "/data/runs/a/place?where=L1H2&step=650&sample=0")
+	if !strings.Contains(body, `"non_finite":[{"where":"L1H0","tensor":"q","token":3,"column":2,"value":"NaN"}]`) {
+		t.Errorf("the panel gets %s", body)
+	}
+}
+
+func TestAlertsAreGrouped(t *testing.T) {
+	over := int64(9)
+	var list []monitor.Alert
+	for i := range int64(30) {
+		list = append(list, monitor.Alert{ID: i, Run: "a", Code: "redundancy", Severity: finding.Info, Step: 100 + i, Where: fmt.Sprintf("L0H%d", i)})
+	}
+	list = append(list, monitor.Alert{ID: 50, Run: "a", Code: "max-logit", Severity: finding.Critical, Step: 5, Where: "L1H1"},
+		monitor.Alert{ID: 51, Run: "a", Code: "redundancy", Severity: finding.Warn, Step: 7, Where: "L1H1"},
+		monitor.Alert{ID: 52, Run: "a", Code: "loss-spike", Severity: finding.Warn, Step: 8, Where: "run", Recovered: &over})
+	v := runAlerts("a", list)
+	if len(v.Groups) != 3 || v.Groups[0].Code != "max-logit" || v.Groups[1].Class != "warn" || v.Over != "1" {
+		t.Fatalf("%+v", v)
+	}
+	if g := v.Groups[2]; g.Count != 30 || len(g.Alerts) != maxGroup || g.First != "100" || g.More != "10" || !strings.HasPrefix(g.Where, "L0H29, L0H28") {
+		t.Errorf("%+v", g)
 	}
 }
 

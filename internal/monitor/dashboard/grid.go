@@ -57,13 +57,49 @@ func (s *server) gridData(w http.ResponseWriter, r *http.Request) error {
 			return &refusal{http.StatusBadRequest, "since: want a step"}
 		}
 	}
+	snaps, err := s.store.Snapshots(r.Context(), run.Name, nil)
+	if err != nil {
+		return err
+	}
 	list, err := s.store.Alerts(r.Context(), run.Name, nil)
 	if err != nil {
 		return err
 	}
+	widen(grid, snaps)
 	w.Header().Set("Content-Type", "application/octet-stream")
 	_, _ = w.Write(pack(name, grid, since, list))
 	return nil
+}
+
+// widen gives a grid the steps of snapshots without a value of the measure: those that
+// failed, or hold nothing finite. A hole is shown where they are.
+func widen(g *store.Grid, snaps []monitor.Snapshot) {
+	if len(g.Where) == 0 {
+		return
+	}
+	var steps []int64
+	for _, snap := range snaps {
+		if snap.Sample == g.Sample && snap.State != monitor.Received {
+			steps = append(steps, snap.Step)
+		}
+	}
+	steps = append(steps, g.Steps...)
+	slices.Sort(steps)
+	if steps = slices.Compact(steps); len(steps) == len(g.Steps) {
+		return
+	}
+	for p := range g.Where {
+		values, has := make([]float64, len(steps)), make([]bool, len(steps))
+		old := 0
+		for i, step := range steps {
+			if old < len(g.Steps) && g.Steps[old] == step {
+				values[i], has[i] = g.Values[p][old], g.Has[p][old]
+				old++
+			}
+		}
+		g.Values[p], g.Has[p] = values, has
+	}
+	g.Steps = steps
 }
 
 // pack writes a grid, thinned where it has more than maxCells values.

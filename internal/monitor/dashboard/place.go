@@ -12,6 +12,7 @@ import (
 	"github.com/eigenhead/eigenhead/finding"
 	"github.com/eigenhead/eigenhead/internal/monitor"
 	"github.com/eigenhead/eigenhead/internal/monitor/store"
+	"github.com/eigenhead/eigenhead/measure"
 )
 
 // placeView is everything known of one place at one step.
@@ -28,6 +29,8 @@ type placeView struct {
 	Layer    []placeValue   `json:"layer"`
 	Logit    *monitor.Logit `json:"logit,omitempty"`
 	Alerts   []placeAlert   `json:"alerts"`
+	// NonFinite are the tensors of the place's layer that hold NaN or infinities.
+	NonFinite []measure.NonFinite `json:"non_finite,omitempty"`
 }
 
 type placeValue struct {
@@ -52,7 +55,10 @@ type placeAlert struct {
 }
 
 // maxPlaceAlerts is how many alerts the panel lists, the newest.
-const maxPlaceAlerts = 8
+const maxPlaceAlerts = 20
+
+// maxNonFinite is how many tensors that are not finite the panel lists.
+const maxNonFinite = 12
 
 func (s *server) placeData(w http.ResponseWriter, r *http.Request) error {
 	run, err := s.runOf(r)
@@ -117,6 +123,11 @@ func (v *placeView) fill(a *monitor.Analysis) {
 			v.KV = append(v.KV, valueOf(x))
 		case above:
 			v.Layer = append(v.Layer, valueOf(x))
+		}
+	}
+	for _, n := range a.NonFinite {
+		if l, _ := finding.Place(n.Where); l == layer && len(v.NonFinite) < maxNonFinite {
+			v.NonFinite = append(v.NonFinite, n)
 		}
 	}
 	for _, l := range a.Logits {

@@ -97,7 +97,7 @@ func (s *server) runPage(w http.ResponseWriter, r *http.Request) error {
 		v.Show = show
 	}
 	title := run.Name
-	if n := openOf(list); n > 0 {
+	if n := openFrom(list, finding.Warn); n > 0 {
 		title = fmt.Sprintf("(%d) %s", n, run.Name)
 	}
 	out := s.view(title, map[string]any{"page": "run", "run": run.Name, "measures": docs, "measure": v.Measure, "sample": v.Sample,

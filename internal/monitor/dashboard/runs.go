@@ -60,12 +60,14 @@ func (s *server) runsData(w http.ResponseWriter, r *http.Request) error {
 	return writeJSON(w, map[string]any{"html": html, "title": v.title() + " · eigenhead"})
 }
 
-// title counts the open alerts of all runs, so that a tab in the back tells of them.
+// title counts the open warnings of all runs, so that a tab in the back tells of them.
 func (v *runsView) title() string {
 	n := 0
 	for _, run := range v.Runs {
 		for _, c := range run.Open {
-			n += c.Count
+			if c.Severity != finding.Info {
+				n += c.Count
+			}
 		}
 	}
 	if n == 0 {

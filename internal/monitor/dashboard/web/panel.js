@@ -22,15 +22,18 @@ if (page.data?.page === "run") page.panel = (() => {
   function draw(state, answer) {
     const {grid} = state, p = grid.at.get(answer.where), focus = box.contains(document.activeElement) ? document.activeElement.dataset.measure : undefined;
     const parts = [el("h2", {id: "h-panel"}, answer.where), el("p", {class: "faint small"}, `${answer.kind}, step ${answer.step}` + (answer.tokens ? `, ${answer.tokens} tokens` : ""))];
-    for (const a of answer.alerts) parts.push(el("p", {class: `alert ${a.over ? "over" : a.severity} small`}, el("span", {class: `tag ${a.over ? "over" : a.severity}`}, a.over ? `${a.severity}, over` : a.severity), ` ${a.code}, `,
+    const alerts = answer.alerts.toSorted((a, b) => Number(a.over) - Number(b.over)), most = 3; // newest first already
+    for (const a of alerts.slice(0, most)) parts.push(el("p", {class: `alert ${a.over ? "over" : a.severity} small`}, el("span", {class: `tag ${a.over ? "over" : a.severity}`}, a.over ? `${a.severity}, over` : a.severity), ` ${a.code}, `,
       el("a", {href: a.href, "data-moment": true, "data-step": a.step, "data-where": answer.where, "data-measure": a.measure || ""}, `step ${a.step}`), `: ${a.text}`));
+    if (alerts.length > most) parts.push(el("p", {class: "faint small"}, `and ${alerts.length - most} more of this place`));
+    for (const n of answer.non_finite || []) parts.push(el("p", {class: "wrong small"}, `${n.value} in tensor ${n.tensor} of ${n.where}, token ${n.token}, column ${n.column}`));
     if (p !== undefined) parts.push(course(state, p, answer));
     if (answer.logit) parts.push(...logit(answer.logit));
     if (answer.reason) parts.push(el("p", {class: "wrong small"}, `This snapshot has no measures: ${answer.reason}`));
     if (answer.measures.length) parts.push(el("h3", {}, `Measures of ${answer.where}`), numbers(state, answer.measures));
     if (answer.kv.length) parts.push(el("h3", {}, `Measures of ${answer.kv_where}, its KV head${answer.kv_sure ? "" : " by the default map"}`), numbers(state, answer.kv));
     if (answer.layer.length) parts.push(el("h3", {}, "Measures of its layer"), numbers(state, answer.layer));
-    if (!answer.measures.length && !answer.reason) parts.push(el("p", {class: "faint"}, "No measure has a value here at this step."));
+    if (!answer.measures.length && !answer.reason && !answer.non_finite) parts.push(el("p", {class: "faint"}, "No measure has a value here at this step."));
     const top = box.scrollTop;
     box.replaceChildren(...parts);
     box.scrollTop = top;

@@ -141,6 +141,7 @@ if (page.data?.page === "run") {
     scrubbed();
   }
 
+  // pick opens a place; move: go there, false: only if it is out of sight, undefined: stay.
   function pick(p, move) {
     state.place = p;
     state.where = state.grid.where[p];
@@ -151,7 +152,7 @@ if (page.data?.page === "run") {
     remember();
     page.panel.show(state);
     const box = $("panel"), top = box.getBoundingClientRect().top;
-    if (move || top > innerHeight - 120) box.scrollIntoView({block: "start", behavior: matchMedia("(prefers-reduced-motion: reduce)").matches ? "auto" : "smooth"});
+    if (move || move === false && top > innerHeight - 120) box.scrollIntoView({block: "start", behavior: matchMedia("(prefers-reduced-motion: reduce)").matches ? "auto" : "smooth"});
   }
   // jump goes to the moment of an alert.
   function jump(a) {
@@ -191,8 +192,9 @@ if (page.data?.page === "run") {
     $("sick").replaceChildren(list.length ? el("table", {}, el("thead", {}, el("tr", {}, ["where", "why", "over the run", "now"].map((t, i) => el("th", {scope: "col", style: i === 1 ? "text-align: left" : null}, t)))),
       el("tbody", {}, list.map(p => el("tr", {"aria-selected": p === state.place ? "true" : null},
         el("th", {scope: "row"}, el("button", {type: "button", class: "link", "data-where": grid.where[p], onclick: () => pick(p, false)}, grid.where[p])),
-        el("td", {class: "why"}, (ill.get(p) || []).map(a => el("span", {class: "tag " + a.severity}, `${a.severity}: ${a.code} `)), far0(p) > 3 ? el("span", {class: "small"}, `${signed(far[p])} spreads`) : null),
+        el("td", {class: "why"}, [...new Map((ill.get(p) || []).toReversed().map(a => [a.code, a])).values()].toReversed().map(a => el("span", {class: "tag " + a.severity}, `${a.severity}: ${a.code} `)), far0(p) > 3 ? el("span", {class: "small"}, `${signed(far[p])} spreads`) : null),
         el("td", {}, sparkline(p, worst(p) > 1)), el("td", {}, num(grid.values[state.index * grid.P + p])))))) : "");
+    if (state.place === undefined && !state.where && list.length) { pick(list[0], undefined); return; } // somebody must be looked at first
     if (focus) $("sick").querySelector(`[data-where="${CSS.escape(focus)}"]`)?.focus();
   }
   // sparkline draws a place and the median of its peers over the run.
@@ -271,7 +273,7 @@ if (page.data?.page === "run") {
   }, 500);
   const newScalars = page.later(loadScalars, 1500);
   const newAlerts = page.later(loadAlerts, 150);
-  let late = false;
+  const reload = page.later(load, 700);
   async function loadScalars() {
     try { scalars = await page.fetchJSON(`/data/runs/${encodeURIComponent(D.run)}/scalars`); drawTime(); } catch (e) { problem(e); }
   }
@@ -294,7 +296,7 @@ if (page.data?.page === "run") {
     try { const answer = await page.fetchJSON(`/data/runs/${encodeURIComponent(D.run)}/head`); page.piece($("facts"), answer.html); page.localTimes($("facts")); } catch (e) { problem(e); }
   }
   page.live(`/data/events?run=${encodeURIComponent(D.run)}`, e => {
-    if (e.kind === "analyzed") { if (state.grid?.S && e.step <= state.grid.steps[state.grid.S - 1]) late = true; if (late) { late = false; setTimeout(load, 500); } else newColumns(); }
+    if (e.kind === "analyzed") { if (state.grid?.S && e.step <= state.grid.steps[state.grid.S - 1]) reload(); else newColumns(); } // several workers finish in any order
     else if (e.kind === "scalars") newScalars();
     else if (e.kind === "alert" || e.kind === "recovered") newAlerts();
   }, () => { load(); newScalars(); newAlerts(); refreshHead(); });

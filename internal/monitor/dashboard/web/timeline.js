@@ -91,7 +91,7 @@ page.alertLane = (alerts, axis, pick) => {
   const rank = {info: 0, warn: 1, critical: 2}, sorted = [...alerts].sort((a, b) => (rank[a.severity] ?? 0) - (rank[b.severity] ?? 0));
   for (const a of sorted) {
     const x = axis.px(a.step), end = axis.px(Math.min(a.recovered ?? axis.hi, axis.hi));
-    svg.append(el("rect", {class: "span " + a.severity, x, y: 13, width: Math.max(end - x, 1), height: 4}));
+    svg.append(el("rect", {class: "span " + a.severity, x, y: 13.5, width: Math.max(end - x, 1), height: 3}));
   }
   const drawn = new Set(); // of thousands of marks, one for each pixel is enough
   for (const a of sorted.reverse()) {
