@@ -1,7 +1,7 @@
 """Trains a tiny character transformer on the CPU, with eigenhead's tap in it.
 
     eigenhead serve --data monitor                        # prints an address and a token
-    python examples/train_tiny.py --sink http://127.0.0.1:8080 --token TOKEN
+    python examples/train_tiny.py --sink http://127.0.0.1:7070 --token TOKEN
 
 or into a folder, for `eigenhead watch`:
 
@@ -10,7 +10,7 @@ or into a folder, for `eigenhead watch`:
 About two minutes on two cores. It learns a made-up language, so that nothing is
 downloaded. To see a run fall ill:
 
-    python examples/train_tiny.py --learning-rate 0.03 --init-scale 4 --clip 0
+    python examples/train_tiny.py --learning-rate 0.3 --warmup 300 --clip 0 --steps 400 --every 20
 """
 
 import argparse

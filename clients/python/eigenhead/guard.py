@@ -66,7 +66,8 @@ def undisturbed(model: torch.nn.Module, autocast: torch.dtype | None = None) -> 
 @contextlib.contextmanager
 def _random_numbers(model: torch.nn.Module) -> Iterator[None]:
     devices = {t.device for part in (model.parameters(), model.buffers()) for t in part if t.device.type not in ("cpu", "meta")}
-    kept = {device: torch.get_device_module(device).get_rng_state(device) for device in devices}
+    kept = [(torch.get_device_module(d), () if d.type == "mps" else (d,)) for d in devices]  # of mps there is one
+    states = [module.get_rng_state(*which) for module, which in kept]
     cpu, python = torch.get_rng_state(), random.getstate()
     numpy = sys.modules.get("numpy")
     arrays = numpy.random.get_state() if numpy else None
@@ -77,8 +78,8 @@ def _random_numbers(model: torch.nn.Module) -> Iterator[None]:
         random.setstate(python)
         if numpy:
             numpy.random.set_state(arrays)
-        for device, state in kept.items():
-            torch.get_device_module(device).set_rng_state(state, device)
+        for (module, which), state in zip(kept, states):
+            module.set_rng_state(state, *which)
 
 
 @contextlib.contextmanager

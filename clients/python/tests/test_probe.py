@@ -196,6 +196,34 @@ def test_pytorchs_own_encoder():
     assert [(o.part, o.layers) for o in probe.omitted] == [("write_norm", [0, 1])], "its projection is no module call"
 
 
+class Grouped(torch.nn.Module):
+    """Grouped queries as a model without transformers has them: keys repeated, or the function's enable_gqa."""
+
+    def __init__(self, by_flag):
+        super().__init__()
+        self.by_flag, self.n_kv_head = by_flag, 2
+        self.q, self.k, self.out = torch.nn.Linear(16, 16), torch.nn.Linear(16, 8), torch.nn.Linear(16, 16)
+
+    def forward(self, x):
+        q, k = self.q(x).view(1, -1, 4, 4).transpose(1, 2), self.k(x).view(1, -1, 2, 4).transpose(1, 2)
+        v = k.flip(1)
+        if not self.by_flag:
+            k, v = (t.repeat_interleave(2, 1) for t in (k, v))
+        o = torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True, scale=0.25, **({"enable_gqa": True} if self.by_flag else {}))
+        return self.out(o.transpose(1, 2).reshape(1, -1, 16))
+
+
+@pytest.mark.parametrize("by_flag", [True, False])
+def test_grouped_queries_without_transformers(by_flag):
+    x = torch.randn(1, 7, 16)
+    model = torch.nn.Sequential(Grouped(by_flag))
+    (capture,) = Probe(x, parts=PARTS).captures(model)
+    (layer,) = capture.layers
+    k = model[0].k(x[0]).view(7, 2, 4).transpose(0, 1)
+    assert layer.scale == 0.25 and torch.equal(layer.k, k) and torch.equal(layer.v, k.flip(0)) and layer.q.shape == (4, 7, 4)
+    assert layer.write_norm.shape == (4,) and torch.equal(layer.x, x[0])
+
+
 def test_a_window_and_a_softcap_are_what_training_computes():
     import transformers as tf
 
