@@ -7,13 +7,14 @@ import (
 	"strings"
 
 	"github.com/eigenhead/eigenhead/finding"
+	"github.com/eigenhead/eigenhead/internal/monitor/alert"
 	"github.com/eigenhead/eigenhead/internal/xerr"
 	"github.com/eigenhead/eigenhead/measure"
 )
 
-// explainCmd prints the documentation of one measure or finding.
+// explainCmd prints the documentation of one measure, finding or alert.
 type explainCmd struct {
-	Name string `arg:"" optional:"" help:"Measure, such as key.incoherence, or finding, such as sink-head. Default: list them all."`
+	Name string `arg:"" optional:"" help:"Measure, such as key.incoherence, finding, such as sink-head, or alert, such as logit-growth. Default: list them all."`
 }
 
 // Help is the long help, with examples that work as they stand.
@@ -21,7 +22,8 @@ func (explainCmd) Help() string {
 	return `Examples:
   eigenhead explain
   eigenhead explain key.incoherence
-  eigenhead explain sink-head`
+  eigenhead explain sink-head
+  eigenhead explain logit-growth`
 }
 
 // Run prints the entry, or one line for each where no name is given.
@@ -29,13 +31,22 @@ func (c *explainCmd) Run(e *env) error {
 	if c.Name == "" {
 		return listAll(e.stdout)
 	}
-	if rule := finding.Lookup(c.Name); rule != nil {
-		return explainRule(e, rule)
+	rule, over := finding.Lookup(c.Name), alert.Lookup(c.Name)
+	if rule != nil {
+		if err := explainRule(e, c.Name+" - finding, "+string(rule.Severity), rule.Doc); err != nil {
+			return err
+		}
+	}
+	if over != nil { // several codes are both: a scan finds it, the monitor sees it come
+		return explainRule(e, c.Name+" - alert over time, "+string(over.Severity), over.Doc)
+	}
+	if rule != nil {
+		return nil
 	}
 	m, err := measure.Lookup(c.Name)
 	var unknown *measure.UnknownError
 	if errors.As(err, &unknown) {
-		return &xerr.Usage{Flag: fmt.Sprintf("%q", c.Name), Found: "neither a measure nor a finding",
+		return &xerr.Usage{Flag: fmt.Sprintf("%q", c.Name), Found: "neither a measure nor a finding nor an alert",
 			Want: fmt.Sprintf("a name such as %q", unknown.Nearest), Hint: "eigenhead explain lists them all"}
 	}
 	if err != nil {
@@ -53,6 +64,10 @@ func listAll(w io.Writer) error {
 	for _, r := range finding.All {
 		fmt.Fprintf(w, "  %-26s %s\n", r.Code, r.Doc.Summary)
 	}
+	fmt.Fprintln(w, "\nalerts over time")
+	for _, r := range alert.All {
+		fmt.Fprintf(w, "  %-26s %s\n", r.Code, r.Doc.Summary)
+	}
 	return nil
 }
 
@@ -68,9 +83,9 @@ func explainMeasure(e *env, m *measure.Measure) error {
 	})
 }
 
-func explainRule(e *env, r *finding.Rule) error {
-	return entry(e, r.Code+" - finding, "+string(r.Severity), [][2]string{
-		{"what", r.Doc.Summary}, {"means", r.Doc.Means}, {"do", r.Doc.Do}, {"thresholds", "eigenhead rules prints them with their sources"},
+func explainRule(e *env, title string, d finding.Doc) error {
+	return entry(e, title, [][2]string{
+		{"what", d.Summary}, {"means", d.Means}, {"do", d.Do}, {"thresholds", "eigenhead rules prints them with their sources"},
 	})
 }
 

@@ -2,6 +2,7 @@ package main
 
 import (
 	"os"
+	"path/filepath"
 	"strconv"
 	"testing"
 	"time"
@@ -22,11 +23,16 @@ func TestMain(m *testing.M) {
 // code, and "interrupt", which stops the last background command.
 func TestScripts(t *testing.T) {
 	shared, _ := testshared.Root()
+	runs, err := filepath.Abs("../../internal/monitor/testdata/runs")
+	if err != nil {
+		t.Fatal(err)
+	}
 	testscript.Run(t, testscript.Params{
 		Dir:                 "testdata/script",
 		RequireExplicitExec: true,
 		Setup: func(e *testscript.Env) error {
 			e.Setenv("SHARED", shared)
+			e.Setenv("RUNS", runs)
 			e.Setenv("XDG_CACHE_HOME", e.WorkDir+"/cache")
 			e.Setenv("HOME", e.WorkDir)
 			return nil

@@ -14,6 +14,7 @@ import (
 
 	"github.com/eigenhead/eigenhead/capture"
 	"github.com/eigenhead/eigenhead/internal/monitor"
+	"github.com/eigenhead/eigenhead/internal/monitor/analyze"
 	"github.com/eigenhead/eigenhead/internal/monitor/pipeline"
 	"github.com/eigenhead/eigenhead/internal/monitor/store"
 	"github.com/eigenhead/eigenhead/internal/xerr"
@@ -122,7 +123,7 @@ func (w *watcher) entry(ctx context.Context, d fs.DirEntry) (waits bool, err err
 	if strings.HasPrefix(name, ".") {
 		return false, nil // being written under another name, or ours
 	}
-	now, ok := stampOf(path)
+	now, folder, ok := stampOf(path)
 	if !ok || w.seen[name] == now {
 		return false, nil
 	}
@@ -132,15 +133,15 @@ func (w *watcher) entry(ctx context.Context, d fs.DirEntry) (waits bool, err err
 		w.first[name] = old
 	}
 	still := max(time.Since(old.at), time.Since(now.time))
-	take := w.takes(path, d)
+	checkpoint := isCheckpoint(path, folder)
 	switch {
-	case take == nil:
-		w.done(name, now)
-		return false, nil
-	case isCheckpoint(path, d) && still < settled:
+	case checkpoint && still < settled:
 		return true, nil
+	case checkpoint:
+		err = w.checkpoint(ctx, path)
+	case !folder && isCapture(path):
+		err = w.capture(ctx, path)
 	}
-	err = take(ctx, path)
 	if xerr.Input(err) && still < abandoned {
 		return true, nil // perhaps not finished
 	}
@@ -155,34 +156,36 @@ func (w *watcher) done(name string, s stamp) {
 	delete(w.first, name)
 }
 
-// takes returns what to do with an entry; nil: nothing.
-func (w *watcher) takes(path string, d fs.DirEntry) func(context.Context, string) error {
-	switch {
-	case isCheckpoint(path, d):
-		return w.checkpoint
-	case !d.IsDir() && strings.HasSuffix(d.Name(), ".safetensors"):
-		return w.capture
-	}
-	return nil
-}
-
 // capture hands over a capture. One that is cut does not parse: its header says how
-// long it is.
+// long it is. One that does not say its step, as those of scan, has it from its name.
 func (w *watcher) capture(ctx context.Context, path string) error {
-	_, created, err := w.p.AcceptFile(ctx, w.c.RunName, path)
-	if err == nil && created {
-		w.log.Debug("capture", "file", path)
+	m, err := analyze.Header(path)
+	if err != nil {
+		return err
 	}
+	if step, named := stepOf(filepath.Base(path)); named && m.Step == nil {
+		dir, err := os.MkdirTemp("", "eigenhead-watch-")
+		if err != nil {
+			return err
+		}
+		defer func() { _ = os.RemoveAll(dir) }()
+		whole := path
+		path = filepath.Join(dir, filepath.Base(path))
+		if err := withStep(whole, path, step, m.Scalars); err != nil {
+			return err
+		}
+	}
+	_, _, err = w.p.AcceptFile(ctx, w.c.RunName, path)
 	return err
 }
 
-// isCheckpoint reports whether an entry is named as a checkpoint of some step and
-// looks like one: a folder with weights, or a file of weights that is no capture.
-func isCheckpoint(path string, d fs.DirEntry) bool {
-	if _, ok := stepOf(d.Name()); !ok {
+// isCheckpoint reports whether a path is named as a checkpoint of some step and looks
+// like one: a folder with weights, or a file of weights that is no capture.
+func isCheckpoint(path string, folder bool) bool {
+	if _, ok := stepOf(filepath.Base(path)); !ok {
 		return false
 	}
-	if d.IsDir() {
+	if folder {
 		for _, pattern := range []string{"*.safetensors", "*.gguf", "*.safetensors.index.json"} {
 			if found, _ := filepath.Glob(filepath.Join(escape(path), pattern)); len(found) > 0 {
 				return true
@@ -190,14 +193,20 @@ func isCheckpoint(path string, d fs.DirEntry) bool {
 		}
 		return false
 	}
-	switch filepath.Ext(d.Name()) {
+	switch filepath.Ext(path) {
 	case ".gguf":
 		return true
 	case ".safetensors":
-		is, err := capture.IsCapture(path)
-		return err == nil && !is
+		return !isCapture(path)
 	}
 	return false
+}
+
+// isCapture reports whether a file is meant as a capture; one whose header is still
+// being written is looked at again when it has changed.
+func isCapture(path string) bool {
+	is, err := capture.IsCapture(path)
+	return err == nil && is && filepath.Ext(path) == ".safetensors"
 }
 
 // escape keeps a folder's own name from being a pattern.
@@ -206,16 +215,16 @@ func escape(path string) string {
 }
 
 // stampOf returns size and time of a file, or of all files of a folder.
-func stampOf(path string) (s stamp, ok bool) {
-	info, err := os.Stat(path)
+func stampOf(path string) (s stamp, folder, ok bool) {
+	info, err := os.Stat(path) // a link counts as what it leads to
 	if err != nil {
-		return s, false
+		return s, false, false
 	}
 	s = stamp{info.Size(), info.ModTime()}
 	if !info.IsDir() {
-		return s, true
+		return s, false, info.Mode().IsRegular()
 	}
-	err = filepath.WalkDir(path, func(_ string, d fs.DirEntry, err error) error {
+	err = fs.WalkDir(os.DirFS(path), ".", func(_ string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			return err
 		}
@@ -228,7 +237,7 @@ func stampOf(path string) (s stamp, ok bool) {
 		}
 		return err
 	})
-	return s, err == nil
+	return s, true, err == nil
 }
 
 // tail reads the lines that are added to a file.
