@@ -27,6 +27,7 @@ func (t *tail) lines(f *os.File, each func([]monitor.Scalars) error) error {
 			line, err := r.ReadSlice('\n')
 			if errors.Is(err, bufio.ErrBufferFull) {
 				t.line += count + 1
+				t.offset += size + skipLine(r, len(line)) // said once
 				return t.bad("length", "over 1 MiB", "lines such as {\"step\":12,\"loss\":3.1}")
 			}
 			if err != nil {
@@ -48,6 +49,19 @@ func (t *tail) lines(f *os.File, each func([]monitor.Scalars) error) error {
 		t.offset, t.line = t.offset+size, t.line+count
 		if broken != nil || count == 0 {
 			return broken
+		}
+	}
+}
+
+// skipLine reads to the end of a line, or of the file, and returns its length; read
+// is what was read of it before.
+func skipLine(r *bufio.Reader, read int) int64 {
+	n := int64(read)
+	for {
+		part, err := r.ReadSlice('\n')
+		n += int64(len(part))
+		if !errors.Is(err, bufio.ErrBufferFull) {
+			return n
 		}
 	}
 }
