@@ -29,6 +29,7 @@ type Nulls struct {
 	mu       sync.Mutex
 	cells    map[string]*lazy[*cell]
 	profiles map[string]*lazy[[]float64]
+	overlaps sync.Map // of overlapShape: Null
 }
 
 // NewNulls returns nulls from the embedded table; a shape outside it is simulated

@@ -111,9 +111,18 @@ func overlapNull(s *Subject) (*Null, error) {
 			separate++
 		}
 	}
+	key := overlapShape{p.T(), p.Dim(), shared, separate}
+	if n, known := s.run.opts.Nulls.overlaps.Load(key); known {
+		n := n.(Null)
+		return &n, nil
+	}
 	n := largestHalfNormal(shared, math.Sqrt((T+d+1)/d)/T, separate, 1/T)
+	s.run.opts.Nulls.overlaps.Store(key, n)
 	return &n, nil
 }
+
+// overlapShape is all that the null of overlap.max depends on.
+type overlapShape struct{ T, dim, shared, separate int }
 
 // largestHalfNormal returns mean and spread of the largest of a |N(0, sa²)| and
 // b |N(0, sb²)|, by the trapezoid rule, which is exact to many digits for so
