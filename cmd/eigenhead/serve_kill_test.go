@@ -82,18 +82,16 @@ func (s *server) start() (token string) {
 	if err := s.cmd.Start(); err != nil {
 		s.t.Fatal(err)
 	}
-	lines := bufio.NewScanner(out)
-	if !lines.Scan() {
-		s.t.Fatalf("the server printed no URL: %v", s.cmd.Wait())
+	for lines := bufio.NewScanner(out); lines.Scan(); {
+		if text, ok := strings.CutPrefix(lines.Text(), "token: "); ok {
+			token = text
+			continue
+		}
+		s.url = lines.Text()
+		return token
 	}
-	s.url = lines.Text()
-	if s.args[len(s.args)-1] == "--no-auth" {
-		return ""
-	}
-	if lines.Scan() {
-		token = strings.TrimPrefix(lines.Text(), "token: ")
-	}
-	return token
+	s.t.Fatalf("the server printed no URL: %v", s.cmd.Wait())
+	return ""
 }
 
 // kill ends the process as a power cut would.

@@ -12,19 +12,21 @@ import (
 	"github.com/eigenhead/eigenhead/internal/monitor/ingest"
 	"github.com/eigenhead/eigenhead/internal/monitor/pipeline"
 	"github.com/eigenhead/eigenhead/internal/monitor/store"
+	"github.com/eigenhead/eigenhead/internal/monitor/telemetry"
 )
 
-// greet prints where to look, and the token if it is new.
+// greet prints the token if it is new, and then, once connections are taken, where to
+// look.
 func (c *serveCmd) greet(e *env, addr net.Addr, token string) {
 	scheme := "http"
 	if c.TLSCert != "" {
 		scheme = "https"
 	}
-	fmt.Fprintf(e.stdout, "%s://%s\n", scheme, reachable(addr))
 	if token != "" {
 		fmt.Fprintf(e.stdout, "token: %s\n", token)
 		e.say("This token is shown once. The page asks for it, and the tap reads it from EIGENHEAD_TOKEN.")
 	}
+	fmt.Fprintf(e.stdout, "%s://%s\n", scheme, reachable(addr))
 }
 
 // reachable is an address that a browser on this machine can open.
@@ -42,7 +44,7 @@ func reachable(addr net.Addr) string {
 	return net.JoinHostPort(host, port)
 }
 
-func (c *serveCmd) routes(p *pipeline.Pipeline, s *store.Store, guard *auth.Guard, log *slog.Logger) http.Handler {
+func (c *serveCmd) routes(p *pipeline.Pipeline, s *store.Store, guard *auth.Guard, metrics *telemetry.Telemetry, log *slog.Logger) http.Handler {
 	rate := c.Rate
 	if rate == 0 {
 		rate = -1
@@ -52,6 +54,7 @@ func (c *serveCmd) routes(p *pipeline.Pipeline, s *store.Store, guard *auth.Guar
 	for _, path := range []string{"/api/", "/healthz", "/readyz"} {
 		mux.Handle(path, api)
 	}
+	mux.Handle("GET /metrics", guard.Middleware(metrics.Handler()))
 	mux.Handle("/", dashboard.Handler(s, p, guard))
 	return mux
 }
