@@ -46,9 +46,9 @@ def train(make, tap=None, wrap=lambda m: m, around=contextlib.nullcontext, insid
         for step in range(STEPS):
             ids = torch.randint(VOCABULARY, (2, 10))
             with around():
-                loss = loss_of(run, ids)
                 if inside and t:
-                    t.step(step, loss=loss)
+                    t.step(step)
+                loss = loss_of(run, ids)
                 loss = loss + loss_of(run, ids)
             optimizer.zero_grad()
             loss.backward()
@@ -98,7 +98,7 @@ def test_under_gradient_checkpointing(reentrant, tap, tmp_path):
 @pytest.mark.parametrize("inside", [True, False])
 @pytest.mark.parametrize("make", [llama, Nano])
 def test_under_autocast(make, inside, tmp_path):
-    """Inside the block, between two passes: casts that the probe left would have no gradient."""
+    """Inside the block, before the passes: casts that the probe left would have no gradient."""
     def around():
         return torch.autocast("cpu", dtype=torch.bfloat16)
 
