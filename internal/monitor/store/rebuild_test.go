@@ -30,6 +30,7 @@ func bigStore(t *testing.T) (dir string, steps int64) {
 // again, and everything agrees.
 func TestRebuild(t *testing.T) {
 	ctx := context.Background()
+	sound, steps := bigStore(t)
 	for _, c := range []struct {
 		name   string
 		damage func(t *testing.T, data []byte) []byte
@@ -45,7 +46,8 @@ func TestRebuild(t *testing.T) {
 		{"no database at all", func(*testing.T, []byte) []byte { return []byte("hello, this is no database") }},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			dir, steps := bigStore(t)
+			dir := filepath.Join(t.TempDir(), "store")
+			must(t, os.CopyFS(dir, os.DirFS(sound)))
 			path := filepath.Join(dir, databaseName)
 			data, err := os.ReadFile(path)
 			must(t, err)
