@@ -7,13 +7,14 @@ import "encoding/binary"
 //
 //	x = d·q       or       x = d·q + m
 //
-// The low nibbles of 16 bytes of q are numbers 0 to 15, the high nibbles 16 to 31. The
+// The low nibbles of 16 bytes of q are numbers 0 to 15, the high nibbles 16 to 31; a
+// fifth bit, where there is one, is bit i of a word for number i. The
 // product of 11 significant bits by 8 is exact in float32, so every set gives the bits
 // of the reference. Nil functions leave everything to the twins.
 //
 // Source: gguf-py/gguf/quants.py and ggml-quants.c.
 type dequant struct {
-	q40, q41, q80 func(blocks int, dst *float32, src *byte)
+	q40, q41, q50, q51, q80 func(blocks int, dst *float32, src *byte)
 }
 
 // DequantQ40 stores the numbers of whole Q4_0 blocks, d·(q − 8). It panics where dst
@@ -22,6 +23,12 @@ func DequantQ40(dst []float32, src []byte) { dequantize(current().dequant.q40, p
 
 // DequantQ41 is DequantQ40 for Q4_1: d·q + m, 20 bytes.
 func DequantQ41(dst []float32, src []byte) { dequantize(current().dequant.q41, plainQ41, dst, src, 20) }
+
+// DequantQ50 is DequantQ40 for Q5_0: d·(q − 16), 22 bytes.
+func DequantQ50(dst []float32, src []byte) { dequantize(current().dequant.q50, plainQ50, dst, src, 22) }
+
+// DequantQ51 is DequantQ40 for Q5_1: d·q + m, 24 bytes.
+func DequantQ51(dst []float32, src []byte) { dequantize(current().dequant.q51, plainQ51, dst, src, 24) }
 
 // DequantQ80 is DequantQ40 for Q8_0: d·q, 34 bytes.
 func DequantQ80(dst []float32, src []byte) { dequantize(current().dequant.q80, plainQ80, dst, src, 34) }
@@ -67,6 +74,27 @@ func plainQ41(dst []float32, src []byte) {
 		for i, b := range q {
 			x[i] = d*float32(b&15) + m
 			x[i+16] = d*float32(b>>4) + m
+		}
+	}
+}
+
+func plainQ50(dst []float32, src []byte) {
+	for ; len(src) > 0; src, dst = src[22:], dst[dequantBlock:] {
+		d, high, q, x := half(src), binary.LittleEndian.Uint32(src[2:]), src[6:22:22], dst[:dequantBlock:dequantBlock]
+		for i, b := range q {
+			x[i] = d * float32(int(uint32(b&15)|high>>i<<4&16)-16)
+			x[i+16] = d * float32(int(uint32(b>>4)|high>>(i+16)<<4&16)-16)
+		}
+	}
+}
+
+func plainQ51(dst []float32, src []byte) {
+	for ; len(src) > 0; src, dst = src[24:], dst[dequantBlock:] {
+		d, m := half(src), half(src[2:])
+		high, q, x := binary.LittleEndian.Uint32(src[4:]), src[8:24:24], dst[:dequantBlock:dequantBlock]
+		for i, b := range q {
+			x[i] = d*float32(uint32(b&15)|high>>i<<4&16) + m
+			x[i+16] = d*float32(uint32(b>>4)|high>>(i+16)<<4&16) + m
 		}
 	}
 }

@@ -98,6 +98,80 @@ loop:
 	CBNZ R0, loop
 	RET
 
+// Which of four bytes has the fifth bit of each number, and which bit of it that is.
+DATA fifth<>+0(SB)/8, $0x0000000000000000
+DATA fifth<>+8(SB)/8, $0x0101010101010101
+DATA fifth<>+16(SB)/8, $0x0202020202020202
+DATA fifth<>+24(SB)/8, $0x0303030303030303
+DATA fifth<>+32(SB)/8, $0x8040201008040201
+DATA fifth<>+40(SB)/8, $0x8040201008040201
+GLOBL fifth<>(SB), RODATA|NOPTR, $48
+
+// Registers of Q5_0 and Q5_1: masks of 15 and 16 in V31 and V30, fifth<> in V26 to V28.
+#define FIFTHS \
+	VMOVI $15, V31.B16; \
+	VMOVI $16, V30.B16; \
+	MOVD  $fifth<>(SB), R3; \
+	VLD1  (R3), [V26.B16, V27.B16, V28.B16]
+
+// Adds fifth bits, of the word that all lanes of V24 hold, to the numbers of q.
+#define ADDFIFTH(places, q) \
+	VTBL   places.B16, [V24.B16], V25.B16; \
+	VCMTST V28.B16, V25.B16, V25.B16; \
+	VAND   V30.B16, V25.B16, V25.B16; \
+	VORR   V25.B16, q.B16, q.B16
+
+// func q50NEON(blocks int, dst *float32, src *byte)
+TEXT ·q50NEON(SB), NOSPLIT, $0-24
+	MOVD blocks+0(FP), R0
+	MOVD dst+8(FP), R1
+	MOVD src+16(FP), R2
+	FIFTHS
+
+loop:
+	NEXTHALF(16)
+	VLD1R.P 4(R2), [V24.S4]
+	NIBBLES
+	ADDFIFTH(V26, V0)
+	ADDFIFTH(V27, V1)
+	VSUB V30.B16, V0.B16, V0.B16
+	VSUB V30.B16, V1.B16, V1.B16
+	FLOATS(0)
+	SCALE
+	STORE
+	FLOATS(1)
+	SCALE
+	STORE
+	SUB  $1, R0
+	CBNZ R0, loop
+	RET
+
+// func q51NEON(blocks int, dst *float32, src *byte)
+TEXT ·q51NEON(SB), NOSPLIT, $0-24
+	MOVD blocks+0(FP), R0
+	MOVD dst+8(FP), R1
+	MOVD src+16(FP), R2
+	FIFTHS
+
+loop:
+	NEXTHALF(16)
+	NEXTHALF(17)
+	VLD1R.P 4(R2), [V24.S4]
+	NIBBLES
+	ADDFIFTH(V26, V0)
+	ADDFIFTH(V27, V1)
+	FLOATS(0)
+	SCALE
+	SHIFT
+	STORE
+	FLOATS(1)
+	SCALE
+	SHIFT
+	STORE
+	SUB  $1, R0
+	CBNZ R0, loop
+	RET
+
 // func q80NEON(blocks int, dst *float32, src *byte)
 TEXT ·q80NEON(SB), NOSPLIT, $0-24
 	MOVD blocks+0(FP), R0

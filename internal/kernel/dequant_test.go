@@ -19,6 +19,8 @@ func TestDequantizationHasTheTwinsBits(t *testing.T) {
 	}{
 		{"Q4_0", 32, 18, 0, DequantQ40, plainQ40},
 		{"Q4_1", 32, 20, 0, DequantQ41, plainQ41},
+		{"Q5_0", 32, 22, 0, DequantQ50, plainQ50},
+		{"Q5_1", 32, 24, 0, DequantQ51, plainQ51},
 		{"Q8_0", 32, 34, 0, DequantQ80, plainQ80},
 		{"Q4_K", 256, 144, 0, DequantQ4K, plainQ4K},
 		{"Q5_K", 256, 176, 0, DequantQ5K, plainQ5K},
@@ -75,7 +77,7 @@ func BenchmarkDequant(b *testing.B) {
 		f              func(dst []float32, src []byte)
 	}{
 		{"F16", 1, 2, WidenF16}, {"BF16", 1, 2, WidenBF16},
-		{"Q4_0", 32, 18, DequantQ40}, {"Q4_1", 32, 20, DequantQ41}, {"Q8_0", 32, 34, DequantQ80},
+		{"Q4_0", 32, 18, DequantQ40}, {"Q4_1", 32, 20, DequantQ41}, {"Q5_0", 32, 22, DequantQ50}, {"Q5_1", 32, 24, DequantQ51}, {"Q8_0", 32, 34, DequantQ80},
 		{"Q4_K", 256, 144, DequantQ4K}, {"Q5_K", 256, 176, DequantQ5K}, {"Q6_K", 256, 210, DequantQ6K},
 	} {
 		src := make([]byte, n/q.numbers*q.bytes)

@@ -54,6 +54,8 @@ func TestUpperHalvesAreCleanAfterEveryKernel(t *testing.T) {
 			"peakbits":    func() { s.widen.peakBits(64, &buf32[0], &top[0]) },
 			"q40":         func() { s.dequant.q40(2, &out32[0], &raw[0]) },
 			"q41":         func() { s.dequant.q41(2, &out32[0], &raw[0]) },
+			"q50":         func() { s.dequant.q50(2, &out32[0], &raw[0]) },
+			"q51":         func() { s.dequant.q51(2, &out32[0], &raw[0]) },
 			"q80":         func() { s.dequant.q80(2, &out32[0], &raw[0]) },
 			"q4k":         func() { s.dequantK.q4(&out32[0], &raw[0], &buf32[0]) },
 			"q5k":         func() { s.dequantK.q5(&out32[0], &raw[0], &raw[128], &buf32[0]) },

@@ -1945,6 +1945,134 @@ loop:
 	VZEROUPPER
 	RET
 
+// func q50AVX2(blocks int, dst *float32, src *byte)
+// Requires: AVX, AVX2, F16C
+TEXT ·q50AVX2(SB), NOSPLIT, $0-24
+	MOVQ blocks+0(FP), AX
+	MOVQ dst+8(FP), CX
+	MOVQ src+16(FP), DX
+
+loop:
+	VPBROADCASTW (DX), X0
+	VCVTPH2PS    X0, Y0
+	VPBROADCASTD 2(DX), Y1
+	VPSRLVD      lanes_256<>+0(SB), Y1, Y1
+	VMOVUPS      i32_256_16<>+0(SB), Y2
+	VMOVUPS      i32_256_15<>+0(SB), Y3
+	VPMOVZXBD    6(DX), Y5
+	VPAND        Y3, Y5, Y4
+	VPSRLD       $0x04, Y5, Y5
+	VPSLLD       $0x04, Y1, Y6
+	VPAND        Y2, Y6, Y6
+	VPOR         Y6, Y4, Y4
+	VPSUBD       Y2, Y4, Y4
+	VCVTDQ2PS    Y4, Y4
+	VMULPS       Y0, Y4, Y4
+	VMOVUPS      Y4, (CX)
+	VPSRLD       $0x0c, Y1, Y4
+	VPAND        Y2, Y4, Y4
+	VPOR         Y4, Y5, Y5
+	VPSUBD       Y2, Y5, Y5
+	VCVTDQ2PS    Y5, Y5
+	VMULPS       Y0, Y5, Y5
+	VMOVUPS      Y5, 64(CX)
+	VPMOVZXBD    14(DX), Y4
+	VPAND        Y3, Y4, Y3
+	VPSRLD       $0x04, Y4, Y4
+	VPSRLD       $0x04, Y1, Y5
+	VPAND        Y2, Y5, Y5
+	VPOR         Y5, Y3, Y3
+	VPSUBD       Y2, Y3, Y3
+	VCVTDQ2PS    Y3, Y3
+	VMULPS       Y0, Y3, Y3
+	VMOVUPS      Y3, 32(CX)
+	VPSRLD       $0x14, Y1, Y1
+	VPAND        Y2, Y1, Y1
+	VPOR         Y1, Y4, Y4
+	VPSUBD       Y2, Y4, Y4
+	VCVTDQ2PS    Y4, Y4
+	VMULPS       Y0, Y4, Y4
+	VMOVUPS      Y4, 96(CX)
+	ADDQ         $+22, DX
+	ADDQ         $+128, CX
+	DECQ         AX
+	JNZ          loop
+	VZEROUPPER
+	RET
+
+DATA lanes_256<>+0(SB)/4, $0x00000000
+DATA lanes_256<>+4(SB)/4, $0x00000001
+DATA lanes_256<>+8(SB)/4, $0x00000002
+DATA lanes_256<>+12(SB)/4, $0x00000003
+DATA lanes_256<>+16(SB)/4, $0x00000004
+DATA lanes_256<>+20(SB)/4, $0x00000005
+DATA lanes_256<>+24(SB)/4, $0x00000006
+DATA lanes_256<>+28(SB)/4, $0x00000007
+GLOBL lanes_256<>(SB), RODATA|NOPTR, $32
+
+DATA i32_256_16<>+0(SB)/4, $0x00000010
+DATA i32_256_16<>+4(SB)/4, $0x00000010
+DATA i32_256_16<>+8(SB)/4, $0x00000010
+DATA i32_256_16<>+12(SB)/4, $0x00000010
+DATA i32_256_16<>+16(SB)/4, $0x00000010
+DATA i32_256_16<>+20(SB)/4, $0x00000010
+DATA i32_256_16<>+24(SB)/4, $0x00000010
+DATA i32_256_16<>+28(SB)/4, $0x00000010
+GLOBL i32_256_16<>(SB), RODATA|NOPTR, $32
+
+// func q51AVX2(blocks int, dst *float32, src *byte)
+// Requires: AVX, AVX2, F16C, FMA3
+TEXT ·q51AVX2(SB), NOSPLIT, $0-24
+	MOVQ blocks+0(FP), AX
+	MOVQ dst+8(FP), CX
+	MOVQ src+16(FP), DX
+
+loop:
+	VPBROADCASTW (DX), X0
+	VCVTPH2PS    X0, Y0
+	VPBROADCASTW 2(DX), X1
+	VCVTPH2PS    X1, Y1
+	VPBROADCASTD 4(DX), Y2
+	VPSRLVD      lanes_256<>+0(SB), Y2, Y2
+	VMOVUPS      i32_256_16<>+0(SB), Y3
+	VMOVUPS      i32_256_15<>+0(SB), Y4
+	VPMOVZXBD    8(DX), Y6
+	VPAND        Y4, Y6, Y5
+	VPSRLD       $0x04, Y6, Y6
+	VPSLLD       $0x04, Y2, Y7
+	VPAND        Y3, Y7, Y7
+	VPOR         Y7, Y5, Y5
+	VCVTDQ2PS    Y5, Y5
+	VFMADD213PS  Y1, Y0, Y5
+	VMOVUPS      Y5, (CX)
+	VPSRLD       $0x0c, Y2, Y5
+	VPAND        Y3, Y5, Y5
+	VPOR         Y5, Y6, Y6
+	VCVTDQ2PS    Y6, Y6
+	VFMADD213PS  Y1, Y0, Y6
+	VMOVUPS      Y6, 64(CX)
+	VPMOVZXBD    16(DX), Y5
+	VPAND        Y4, Y5, Y4
+	VPSRLD       $0x04, Y5, Y5
+	VPSRLD       $0x04, Y2, Y6
+	VPAND        Y3, Y6, Y6
+	VPOR         Y6, Y4, Y4
+	VCVTDQ2PS    Y4, Y4
+	VFMADD213PS  Y1, Y0, Y4
+	VMOVUPS      Y4, 32(CX)
+	VPSRLD       $0x14, Y2, Y2
+	VPAND        Y3, Y2, Y2
+	VPOR         Y2, Y5, Y5
+	VCVTDQ2PS    Y5, Y5
+	VFMADD213PS  Y1, Y0, Y5
+	VMOVUPS      Y5, 96(CX)
+	ADDQ         $+24, DX
+	ADDQ         $+128, CX
+	DECQ         AX
+	JNZ          loop
+	VZEROUPPER
+	RET
+
 // func q80AVX2(blocks int, dst *float32, src *byte)
 // Requires: AVX, AVX2, F16C
 TEXT ·q80AVX2(SB), NOSPLIT, $0-24
@@ -2148,16 +2276,6 @@ TEXT ·q4kAVX2(SB), NOSPLIT, $0-24
 	VMOVUPS      Y5, 992(AX)
 	VZEROUPPER
 	RET
-
-DATA i32_256_16<>+0(SB)/4, $0x00000010
-DATA i32_256_16<>+4(SB)/4, $0x00000010
-DATA i32_256_16<>+8(SB)/4, $0x00000010
-DATA i32_256_16<>+12(SB)/4, $0x00000010
-DATA i32_256_16<>+16(SB)/4, $0x00000010
-DATA i32_256_16<>+20(SB)/4, $0x00000010
-DATA i32_256_16<>+24(SB)/4, $0x00000010
-DATA i32_256_16<>+28(SB)/4, $0x00000010
-GLOBL i32_256_16<>(SB), RODATA|NOPTR, $32
 
 // func q5kAVX2(dst *float32, q *byte, high *byte, scales *float32)
 // Requires: AVX, AVX2, FMA3
@@ -5228,6 +5346,118 @@ loop:
 	VZEROUPPER
 	RET
 
+// func q50AVX512(blocks int, dst *float32, src *byte)
+// Requires: AVX, AVX2, AVX512F
+TEXT ·q50AVX512(SB), NOSPLIT, $0-24
+	MOVQ blocks+0(FP), AX
+	MOVQ dst+8(FP), CX
+	MOVQ src+16(FP), DX
+
+loop:
+	VPBROADCASTW (DX), Y0
+	VCVTPH2PS    Y0, Z0
+	VPBROADCASTD 2(DX), Z1
+	VPSRLVD      lanes_512<>+0(SB), Z1, Z1
+	VMOVUPS      i32_512_16<>+0(SB), Z2
+	VMOVUPS      i32_512_15<>+0(SB), Z3
+	VPMOVZXBD    6(DX), Z4
+	VPANDD       Z3, Z4, Z3
+	VPSRLD       $0x04, Z4, Z4
+	VPSLLD       $0x04, Z1, Z5
+	VPANDD       Z2, Z5, Z5
+	VPORD        Z5, Z3, Z3
+	VPSUBD       Z2, Z3, Z3
+	VCVTDQ2PS    Z3, Z3
+	VMULPS       Z0, Z3, Z3
+	VMOVUPS      Z3, (CX)
+	VPSRLD       $0x0c, Z1, Z1
+	VPANDD       Z2, Z1, Z1
+	VPORD        Z1, Z4, Z4
+	VPSUBD       Z2, Z4, Z4
+	VCVTDQ2PS    Z4, Z4
+	VMULPS       Z0, Z4, Z4
+	VMOVUPS      Z4, 64(CX)
+	ADDQ         $+22, DX
+	ADDQ         $+128, CX
+	DECQ         AX
+	JNZ          loop
+	VZEROUPPER
+	RET
+
+DATA lanes_512<>+0(SB)/4, $0x00000000
+DATA lanes_512<>+4(SB)/4, $0x00000001
+DATA lanes_512<>+8(SB)/4, $0x00000002
+DATA lanes_512<>+12(SB)/4, $0x00000003
+DATA lanes_512<>+16(SB)/4, $0x00000004
+DATA lanes_512<>+20(SB)/4, $0x00000005
+DATA lanes_512<>+24(SB)/4, $0x00000006
+DATA lanes_512<>+28(SB)/4, $0x00000007
+DATA lanes_512<>+32(SB)/4, $0x00000008
+DATA lanes_512<>+36(SB)/4, $0x00000009
+DATA lanes_512<>+40(SB)/4, $0x0000000a
+DATA lanes_512<>+44(SB)/4, $0x0000000b
+DATA lanes_512<>+48(SB)/4, $0x0000000c
+DATA lanes_512<>+52(SB)/4, $0x0000000d
+DATA lanes_512<>+56(SB)/4, $0x0000000e
+DATA lanes_512<>+60(SB)/4, $0x0000000f
+GLOBL lanes_512<>(SB), RODATA|NOPTR, $64
+
+DATA i32_512_16<>+0(SB)/4, $0x00000010
+DATA i32_512_16<>+4(SB)/4, $0x00000010
+DATA i32_512_16<>+8(SB)/4, $0x00000010
+DATA i32_512_16<>+12(SB)/4, $0x00000010
+DATA i32_512_16<>+16(SB)/4, $0x00000010
+DATA i32_512_16<>+20(SB)/4, $0x00000010
+DATA i32_512_16<>+24(SB)/4, $0x00000010
+DATA i32_512_16<>+28(SB)/4, $0x00000010
+DATA i32_512_16<>+32(SB)/4, $0x00000010
+DATA i32_512_16<>+36(SB)/4, $0x00000010
+DATA i32_512_16<>+40(SB)/4, $0x00000010
+DATA i32_512_16<>+44(SB)/4, $0x00000010
+DATA i32_512_16<>+48(SB)/4, $0x00000010
+DATA i32_512_16<>+52(SB)/4, $0x00000010
+DATA i32_512_16<>+56(SB)/4, $0x00000010
+DATA i32_512_16<>+60(SB)/4, $0x00000010
+GLOBL i32_512_16<>(SB), RODATA|NOPTR, $64
+
+// func q51AVX512(blocks int, dst *float32, src *byte)
+// Requires: AVX, AVX2, AVX512F
+TEXT ·q51AVX512(SB), NOSPLIT, $0-24
+	MOVQ blocks+0(FP), AX
+	MOVQ dst+8(FP), CX
+	MOVQ src+16(FP), DX
+
+loop:
+	VPBROADCASTW (DX), Y0
+	VCVTPH2PS    Y0, Z0
+	VPBROADCASTW 2(DX), Y1
+	VCVTPH2PS    Y1, Z1
+	VPBROADCASTD 4(DX), Z2
+	VPSRLVD      lanes_512<>+0(SB), Z2, Z2
+	VMOVUPS      i32_512_16<>+0(SB), Z3
+	VMOVUPS      i32_512_15<>+0(SB), Z4
+	VPMOVZXBD    8(DX), Z5
+	VPANDD       Z4, Z5, Z4
+	VPSRLD       $0x04, Z5, Z5
+	VPSLLD       $0x04, Z2, Z6
+	VPANDD       Z3, Z6, Z6
+	VPORD        Z6, Z4, Z4
+	VCVTDQ2PS    Z4, Z4
+	VFMADD213PS  Z1, Z0, Z4
+	VMOVUPS      Z4, (CX)
+	VPSRLD       $0x0c, Z2, Z2
+	VPANDD       Z3, Z2, Z2
+	VPORD        Z2, Z5, Z5
+	VCVTDQ2PS    Z5, Z5
+	VFMADD213PS  Z1, Z0, Z5
+	VMOVUPS      Z5, 64(CX)
+	ADDQ         $+24, DX
+	ADDQ         $+128, CX
+	DECQ         AX
+	JNZ          loop
+	VZEROUPPER
+	RET
+
 // func q80AVX512(blocks int, dst *float32, src *byte)
 // Requires: AVX, AVX2, AVX512F
 TEXT ·q80AVX512(SB), NOSPLIT, $0-24
@@ -5351,24 +5581,6 @@ TEXT ·q4kAVX512(SB), NOSPLIT, $0-24
 	VMOVUPS      Z5, 960(AX)
 	VZEROUPPER
 	RET
-
-DATA i32_512_16<>+0(SB)/4, $0x00000010
-DATA i32_512_16<>+4(SB)/4, $0x00000010
-DATA i32_512_16<>+8(SB)/4, $0x00000010
-DATA i32_512_16<>+12(SB)/4, $0x00000010
-DATA i32_512_16<>+16(SB)/4, $0x00000010
-DATA i32_512_16<>+20(SB)/4, $0x00000010
-DATA i32_512_16<>+24(SB)/4, $0x00000010
-DATA i32_512_16<>+28(SB)/4, $0x00000010
-DATA i32_512_16<>+32(SB)/4, $0x00000010
-DATA i32_512_16<>+36(SB)/4, $0x00000010
-DATA i32_512_16<>+40(SB)/4, $0x00000010
-DATA i32_512_16<>+44(SB)/4, $0x00000010
-DATA i32_512_16<>+48(SB)/4, $0x00000010
-DATA i32_512_16<>+52(SB)/4, $0x00000010
-DATA i32_512_16<>+56(SB)/4, $0x00000010
-DATA i32_512_16<>+60(SB)/4, $0x00000010
-GLOBL i32_512_16<>(SB), RODATA|NOPTR, $64
 
 // func q5kAVX512(dst *float32, q *byte, high *byte, scales *float32)
 // Requires: AVX, AVX512F

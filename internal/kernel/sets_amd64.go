@@ -31,7 +31,7 @@ var avx512 = &set{
 	few:      few{mr: 4, cols: 32, rows: fewrows64AVX512, columns: fewcols64AVX512},
 	lanes:    lanes{width: 8, scaleAdd: scaleadd64AVX512, mulAdd: muladd64AVX512, mulDiff: muldiff64AVX512, over: over64AVX512},
 	widen:    widen{lanes: 16, bf16: bf16AVX512, f16: f16AVX512, peakBits: peakbitsAVX512},
-	dequant:  dequant{q40: q40AVX512, q41: q41AVX512, q80: q80AVX512},
+	dequant:  dequant{q40: q40AVX512, q41: q41AVX512, q50: q50AVX512, q51: q51AVX512, q80: q80AVX512},
 	dequantK: dequantK{q4: q4kAVX512, q5: q5kAVX512, q6: q6kAVX512},
 }
 
@@ -51,7 +51,7 @@ var avx2 = &set{
 	few:      few{mr: 2, cols: 8, rows: fewrows64AVX2, columns: fewcols64AVX2},
 	lanes:    lanes{width: 4, scaleAdd: scaleadd64AVX2, mulAdd: muladd64AVX2, mulDiff: muldiff64AVX2, over: over64AVX2},
 	widen:    widen{lanes: 8, bf16: bf16AVX2, f16: f16AVX2, peakBits: peakbitsAVX2},
-	dequant:  dequant{q40: q40AVX2, q41: q41AVX2, q80: q80AVX2},
+	dequant:  dequant{q40: q40AVX2, q41: q41AVX2, q50: q50AVX2, q51: q51AVX2, q80: q80AVX2},
 	dequantK: dequantK{q4: q4kAVX2, q5: q5kAVX2, q6: q6kAVX2},
 }
 

@@ -22,7 +22,7 @@ var neon = &set{
 	few:      few{mr: 4, cols: 8, rows: fewrows64NEON, columns: fewcols64NEON},
 	lanes:    lanes{width: 4, scaleAdd: scaleadd64NEON, mulAdd: muladd64NEON, mulDiff: muldiff64NEON, over: over64NEON},
 	widen:    widen{lanes: 8, bf16: bf16NEON, f16: f16NEON, peakBits: peakbitsNEON},
-	dequant:  dequant{q40: q40NEON, q41: q41NEON, q80: q80NEON},
+	dequant:  dequant{q40: q40NEON, q41: q41NEON, q50: q50NEON, q51: q51NEON, q80: q80NEON},
 	dequantK: dequantK{q4: q4kNEON, q5: q5kNEON, q6: q6kNEON},
 }
 

@@ -144,6 +144,16 @@ func q40AVX2(blocks int, dst *float32, src *byte)
 //go:noescape
 func q41AVX2(blocks int, dst *float32, src *byte)
 
+// q50AVX2 stores d·(q − 16), q in nibbles and a word of fifth bits, for the 32 numbers of each of blocks blocks of 22 bytes.
+//
+//go:noescape
+func q50AVX2(blocks int, dst *float32, src *byte)
+
+// q51AVX2 stores d·q + m, q in nibbles and a word of fifth bits, for the 32 numbers of each of blocks blocks of 24 bytes.
+//
+//go:noescape
+func q51AVX2(blocks int, dst *float32, src *byte)
+
 // q80AVX2 stores d·q, q in signed bytes, for the 32 numbers of each of blocks blocks of 34 bytes.
 //
 //go:noescape
@@ -303,6 +313,16 @@ func q40AVX512(blocks int, dst *float32, src *byte)
 //
 //go:noescape
 func q41AVX512(blocks int, dst *float32, src *byte)
+
+// q50AVX512 stores d·(q − 16), q in nibbles and a word of fifth bits, for the 32 numbers of each of blocks blocks of 22 bytes.
+//
+//go:noescape
+func q50AVX512(blocks int, dst *float32, src *byte)
+
+// q51AVX512 stores d·q + m, q in nibbles and a word of fifth bits, for the 32 numbers of each of blocks blocks of 24 bytes.
+//
+//go:noescape
+func q51AVX512(blocks int, dst *float32, src *byte)
 
 // q80AVX512 stores d·q, q in signed bytes, for the 32 numbers of each of blocks blocks of 34 bytes.
 //

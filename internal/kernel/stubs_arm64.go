@@ -150,6 +150,16 @@ func q40NEON(blocks int, dst *float32, src *byte)
 //go:noescape
 func q41NEON(blocks int, dst *float32, src *byte)
 
+// q50NEON stores d·(q − 16), q in nibbles and a word of fifth bits, for the 32 numbers of each of blocks blocks of 22 bytes.
+//
+//go:noescape
+func q50NEON(blocks int, dst *float32, src *byte)
+
+// q51NEON stores d·q + m, q in nibbles and a word of fifth bits, for the 32 numbers of each of blocks blocks of 24 bytes.
+//
+//go:noescape
+func q51NEON(blocks int, dst *float32, src *byte)
+
 // q80NEON stores d·q, q in signed bytes, for the 32 numbers of each of blocks blocks of 34 bytes.
 //
 //go:noescape

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"fmt"
+
 	. "github.com/mmcloughlin/avo/build"
 	. "github.com/mmcloughlin/avo/operand"
 	. "github.com/mmcloughlin/avo/reg"
@@ -24,6 +26,25 @@ func dequant(s isa) {
 		s.nibbles(Mem{Base: src, Disp: 4}, func(q VecVirtual, first int) {
 			VCVTDQ2PS(q, q)
 			VFMADD213PS(m, d, q) // as rounded twice: the product is exact
+			put(q, first)
+		})
+	})
+	s.blocks("q50", "d·(q − 16), q in nibbles and a word of fifth bits", 22, func(src Register, put func(q VecVirtual, first int)) {
+		d, h, sixteen := s.half(Mem{Base: src}), s.bitOfEach(Mem{Base: src, Disp: 2}), s.each(16)
+		s.nibbles(Mem{Base: src, Disp: 6}, func(q VecVirtual, first int) {
+			s.or(s.shifted(h, 4-first, sixteen), q, q)
+			VPSUBD(sixteen, q, q)
+			VCVTDQ2PS(q, q)
+			VMULPS(d, q, q)
+			put(q, first)
+		})
+	})
+	s.blocks("q51", "d·q + m, q in nibbles and a word of fifth bits", 24, func(src Register, put func(q VecVirtual, first int)) {
+		d, m, h, sixteen := s.half(Mem{Base: src}), s.half(Mem{Base: src, Disp: 2}), s.bitOfEach(Mem{Base: src, Disp: 4}), s.each(16)
+		s.nibbles(Mem{Base: src, Disp: 8}, func(q VecVirtual, first int) {
+			s.or(s.shifted(h, 4-first, sixteen), q, q)
+			VCVTDQ2PS(q, q)
+			VFMADD213PS(m, d, q)
 			put(q, first)
 		})
 	})
@@ -61,6 +82,24 @@ func (s isa) half(m Mem) VecVirtual {
 	}
 	VPBROADCASTW(m, h)
 	VCVTPH2PS(h, v)
+	return v
+}
+
+// bitOfEach returns the word at m, in each lane shifted so that the bit of this
+// number of a block is the lowest; those of later vectors follow above it.
+func (s isa) bitOfEach(m Mem) VecVirtual {
+	name := fmt.Sprintf("lanes_%d", s.bits)
+	places, ok := constants[name]
+	if !ok {
+		places = GLOBL(name, RODATA|NOPTR)
+		for i := range s.bytes() / 4 {
+			DATA(4*i, U32(i))
+		}
+		constants[name] = places
+	}
+	v := s.vec()
+	VPBROADCASTD(m, v)
+	VPSRLVD(places, v, v)
 	return v
 }
 
