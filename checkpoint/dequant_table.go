@@ -1,6 +1,15 @@
 package checkpoint
 
-import "math"
+import (
+	"encoding/binary"
+	"math"
+
+	"github.com/eigenhead/eigenhead/internal/safetensors"
+)
+
+const block = 32
+
+func half(b []byte) float32 { return safetensors.Half(binary.LittleEndian.Uint16(b)) }
 
 // The types of this file look a nibble up in a table of 16 values: x = d·table[q].
 //

@@ -24,7 +24,7 @@ func float(name string) func([]float32, []byte) {
 }
 
 // kinds are all types of GGUF with their sizes. Types without a reader can be
-// listed and skipped.
+// listed and skipped. Those that most files have are read by internal/kernel.
 //
 // Source: ggml-common.h and gguf-py's constants.py (GGML_QUANT_SIZES).
 var kinds = []*kind{
@@ -32,8 +32,8 @@ var kinds = []*kind{
 	{"F16", 1, 1, 2, float("F16")},
 	{"Q4_0", 2, 32, 18, kernel.DequantQ40},
 	{"Q4_1", 3, 32, 20, kernel.DequantQ41},
-	{"Q5_0", 6, 32, 22, decodeQ50},
-	{"Q5_1", 7, 32, 24, decodeQ51},
+	{"Q5_0", 6, 32, 22, kernel.DequantQ50},
+	{"Q5_1", 7, 32, 24, kernel.DequantQ51},
 	{"Q8_0", 8, 32, 34, kernel.DequantQ80},
 	{"Q8_1", 9, 32, 40, nil},
 	{"Q2_K", 10, 256, 84, decodeQ2K},
