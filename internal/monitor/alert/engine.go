@@ -55,7 +55,11 @@ func New(run string, t *finding.Thresholds) *Engine {
 // snapshot older than that is judged for numbers that are not finite, no more. One
 // that was observed before changes nothing.
 func (e *Engine) Observe(a *monitor.Analysis) []monitor.Alert {
-	f := factsOf(a)
+	var last *facts
+	if n := len(e.tail); n > 0 {
+		last = e.tail[n-1]
+	}
+	f := factsOf(a, last)
 	e.newest = max(e.newest, f.Step)
 	at, known := slices.BinarySearchFunc(e.tail, f.Key, func(g *facts, k monitor.Key) int { return before(g.Key, k) })
 	switch {
