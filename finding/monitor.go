@@ -8,6 +8,7 @@ type Monitor struct {
 	Recovery   float64 `toml:"recovery"`
 	CoolDown   float64 `toml:"cool_down"`
 	Hysteresis float64 `toml:"hysteresis"`
+	Crowd      float64 `toml:"crowd"`
 	Peers      struct {
 		Z     float64 `toml:"z"`
 		Least float64 `toml:"least"`

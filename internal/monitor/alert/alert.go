@@ -23,6 +23,7 @@ type Rule struct {
 	Doc       finding.Doc
 	DependsOn []*Rule // silent where one of these is ill
 
+	crowd    bool                           // when many heads are ill the run says it, see crowdOf
 	patience func(*finding.Monitor) float64 // snapshots in a row; nil: one
 	snapshot func(*scope) []verdict         // judges one snapshot against earlier ones
 	scalar   *scalarRule                    // judges a number of every step
@@ -63,6 +64,7 @@ type verdict struct {
 	severity finding.Severity // "": well
 	near     bool             // well, but not yet back behind the threshold: neither ill nor recovering
 	atOnce   bool             // patience does not apply
+	weight   float64          // how ill, beside the severity, to compare places of a rule
 	say      func() (text string, evidence map[string]any)
 }
 

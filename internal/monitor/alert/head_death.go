@@ -17,6 +17,7 @@ var HeadDeath = &Rule{
 		Do: "Compare with a second probe text. Many deaths at one time point to a learning rate that was too high; the loss may not show it.",
 	},
 	DependsOn: []*Rule{NonFinite},
+	crowd:     true,
 	patience:  func(t *finding.Monitor) float64 { return t.HeadDeath.Patience },
 	snapshot:  judgeDeath,
 }

@@ -19,6 +19,7 @@ var IncoherentKeys = &Rule{
 		Do: "Find the token with `eigenhead head CAPTURE L3H5`; watch whether max-logit follows. QK-norm bounds it.",
 	},
 	DependsOn: []*Rule{NonFinite},
+	crowd:     true,
 	patience:  func(t *finding.Monitor) float64 { return t.IncoherentKeys.Patience },
 	snapshot:  judgeKeys,
 }

@@ -19,6 +19,7 @@ var LogitGrowth = &Rule{
 			"to W_Q and W_K. The alert max-logit follows if nothing is done.",
 	},
 	DependsOn: []*Rule{NonFinite, MaxLogit},
+	crowd:     true,
 	patience:  func(t *finding.Monitor) float64 { return t.LogitGrowth.Patience },
 	snapshot:  judgeLogitGrowth,
 }
@@ -34,7 +35,7 @@ func judgeLogitGrowth(s *scope) []verdict {
 		v := well(l.Where)
 		if l.Max > limit.Floor {
 			if g, ok := growthRate(append(s.logitHistory(l.Where), l.Max)); ok && g > limit.Growth {
-				v.severity = finding.Warn
+				v.severity, v.weight = finding.Warn, g
 				v.say = func() (string, map[string]any) { return sayGrowth(s, l, g) }
 			}
 		}

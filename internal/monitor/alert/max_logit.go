@@ -21,6 +21,7 @@ var MaxLogit = &Rule{
 			"and W_K, which grouped heads share. Else add QK-norm or lower the learning rate.",
 	},
 	DependsOn: []*Rule{NonFinite},
+	crowd:     true,
 	patience:  func(t *finding.Monitor) float64 { return t.MaxLogit.Patience },
 	snapshot:  judgeMaxLogit,
 }
@@ -41,7 +42,7 @@ func judgeMaxLogit(s *scope) []verdict {
 				c.threshold = limit.Critical
 			}
 			v.severity = grade(l.Max > limit.Critical, c.trend, c.known, c.outlier)
-			v.atOnce = v.severity == finding.Critical
+			v.weight, v.atOnce = l.Max, v.severity == finding.Critical
 			v.say = func() (string, map[string]any) { return sayLogit(s, l, c, "has a very large logit") }
 		case l.Max > limit.Warn*(1-s.t.Hysteresis):
 			v.near = true

@@ -18,6 +18,7 @@ var Redundancy = &Rule{
 		Do: "Look whether one of the pair died (head-death) or all heads of the layer fall together, as before an entropy collapse.",
 	},
 	DependsOn: []*Rule{NonFinite},
+	crowd:     true,
 	patience:  func(t *finding.Monitor) float64 { return t.Redundancy.Patience },
 	snapshot:  judgeOverlap,
 }
@@ -27,11 +28,24 @@ func judgeOverlap(s *scope) []verdict {
 	if c == nil {
 		return nil
 	}
+	pairs := make(map[pair]string, len(c.where)) // two heads that are closest to each other have one cosine
 	out := make([]verdict, 0, len(c.where))
 	for i, where := range c.where {
+		p := pair{layerOf(where), c.value[i]}
+		if _, second := pairs[p]; second {
+			out = append(out, well(where)) // the first of the two says it
+			continue
+		}
+		pairs[p] = where
 		out = append(out, judgeOverlapOf(s, where, c.value[i], c.z[i]))
 	}
 	return out
+}
+
+// pair is what two heads that are closest to each other share.
+type pair struct {
+	layer  int
+	cosine float64
 }
 
 func judgeOverlapOf(s *scope, where string, value, z float64) verdict {

@@ -17,6 +17,7 @@ var SinkOnset = &Rule{
 		Do: "Nothing. Where sinks appear together with massive activations before a quantization, learned sinks or a gate avoid them.",
 	},
 	DependsOn: []*Rule{NonFinite},
+	crowd:     true,
 	patience:  func(t *finding.Monitor) float64 { return t.SinkOnset.Patience },
 	snapshot:  judgeSinks,
 }

@@ -82,7 +82,11 @@ func (st *state) observe(f *facts) []monitor.Alert {
 			continue
 		}
 		ill[r] = make(map[string]bool)
-		for _, v := range r.snapshot(s) {
+		verdicts := r.snapshot(s)
+		if r.crowd && len(verdicts) > 0 {
+			verdicts = st.crowdOf(r, f.Sample, verdicts)
+		}
+		for _, v := range verdicts {
 			if v.severity != "" {
 				ill[r][v.where] = true
 			}
