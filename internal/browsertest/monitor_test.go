@@ -343,6 +343,23 @@ func TestMonitorLive(t *testing.T) {
 	}
 }
 
+// TestMonitorBegins: from an empty store to the first run, its first scalars and its
+// first snapshot, on pages that were open before.
+func TestMonitorBegins(t *testing.T) {
+	m := serveMonitor(t)
+	ctx := m.watch()
+	live := waitFor(`document.getElementById("live").textContent === "live"`)
+	m.run(ctx, m.login("/"), live, waitFor(`document.getElementById("live-list").textContent.includes("No run yet")`))
+	m.shoot(ctx, "empty")
+	few := shape{name: "begins", layers: 2, heads: 4, steps: every(10, 4), measures: 3}
+	m.scalars(few)
+	m.events.send(monitor.Event{Kind: monitor.ScalarsReceived, Run: few.name, Step: 30})
+	m.run(ctx, chromedp.Click("#run-begins"), chromedp.WaitVisible("#timeline"), live, waitFor(`document.querySelectorAll("#strips svg").length === 3`), waitFor(`document.getElementById("at").textContent === "no snapshot yet"`))
+	m.snapshot(few, 0)
+	m.events.send(monitor.Event{Kind: monitor.SnapshotAnalyzed, Run: few.name})
+	m.run(ctx, chromedp.WaitVisible(`#map [data-id="7"]`), waitFor(isDrawn)) // the page loads itself anew: it has measures to choose from now
+}
+
 // TestMonitorOpensInASecond opens a run of 1,000 heads × 1,000 snapshots.
 func TestMonitorOpensInASecond(t *testing.T) {
 	m := serveMonitor(t)

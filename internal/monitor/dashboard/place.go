@@ -44,6 +44,7 @@ type placeValue struct {
 
 type placeAlert struct {
 	Code     string           `json:"code"`
+	Where    string           `json:"where"`
 	Severity finding.Severity `json:"severity"`
 	Step     int64            `json:"step"`
 	Measure  string           `json:"measure,omitempty"`
@@ -90,7 +91,7 @@ func (s *server) placeData(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	for _, a := range list {
-		v.Alerts = append(v.Alerts, placeAlert{a.Code, a.Severity, a.Step, measureOf(&a), thresholdOf(&a), cut(a.Text, 400), a.Recovered != nil, moment(run.Name, a.Step, where, measureOf(&a))})
+		v.Alerts = append(v.Alerts, placeAlert{a.Code, a.Where, a.Severity, a.Step, measureOf(&a), thresholdOf(&a), cut(a.Text, 400), a.Recovered != nil, moment(run.Name, a.Step, a.Where, measureOf(&a))})
 	}
 	return writeJSON(w, v)
 }

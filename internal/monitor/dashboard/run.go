@@ -1,6 +1,7 @@
 package dashboard
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/http"
@@ -237,9 +238,19 @@ func choose(asked string, docs []measureDoc, list []monitor.Alert) string {
 	return ""
 }
 
-// alertsOfPlace returns a place's alerts, newest first.
+// alertsOfPlace returns the alerts of a place and of its layer, newest first.
 func (s *server) alertsOfPlace(ctx context.Context, run, where string) ([]monitor.Alert, error) {
 	list, err := s.store.Alerts(ctx, run, &store.AlertFilter{Where: where, Limit: maxPlaceAlerts})
-	slices.Reverse(list)
-	return list, err
+	if err != nil {
+		return nil, err
+	}
+	if layer, _ := finding.Place(where); where != fmt.Sprintf("L%d", layer) {
+		more, err := s.store.Alerts(ctx, run, &store.AlertFilter{Where: fmt.Sprintf("L%d", layer), Limit: maxPlaceAlerts})
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, more...)
+	}
+	slices.SortStableFunc(list, func(a, b monitor.Alert) int { return cmp.Compare(b.Step, a.Step) })
+	return list[:min(len(list), maxPlaceAlerts)], nil
 }

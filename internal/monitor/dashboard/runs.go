@@ -20,6 +20,7 @@ type runsView struct {
 	Health string
 	Pair   string // a link that compares the first two
 	Origin string // this server's address, as the reader reached it
+	Token  bool   // a client needs one
 }
 
 type runRow struct {
@@ -85,7 +86,7 @@ func (s *server) runsOf(r *http.Request) (*runsView, error) {
 	if r.TLS != nil {
 		scheme = "https"
 	}
-	v := &runsView{Health: s.health(), Origin: scheme + "://" + r.Host}
+	v := &runsView{Health: s.health(), Origin: scheme + "://" + r.Host, Token: s.guard.NeedsLogin()}
 	ctx, cancel := context.WithTimeout(r.Context(), patienceForLoss)
 	defer cancel()
 	for _, run := range runs {

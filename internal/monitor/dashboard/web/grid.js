@@ -138,21 +138,32 @@ page.wide = (values, top) => {
 };
 
 page.scaleOf = values => {
-  const [lo, hi] = page.range(values);
+  let lo = Infinity, hi = -Infinity;
+  for (let i = 0; i < values.length; i++) { const v = values[i]; if (v < lo) lo = v; if (v > hi) hi = v; }
+  if (lo > hi) [lo, hi] = [0, 1];
   if (lo >= 0 && hi <= 1 && hi > 0.3) return page.scale(0, 1, "linear"); // shares keep one scale
   if (lo > 0 && hi / lo > 50) return page.scale(lo, hi, "log");
   if (lo <= 0 && page.wide(values, Math.max(hi, -lo))) return page.scale(lo, hi, "signed");
   return page.scale(lo, hi, "linear");
 };
 
-// levels turns values into 1 to 255 along a scale, 0 where there is none.
+// levels turns values into 1 to 255 along a scale, 0 where there is none. Numbers that
+// agree in sign, exponent and eight bits more share a color: a table of those is
+// made as it is needed, since a million logarithms would be felt.
 page.levels = (values, scale) => {
-  const out = new Uint8Array(values.length);
+  const out = new Uint8Array(values.length), bits = new Uint32Array(values.buffer, values.byteOffset, values.length);
   const f = {linear: x => x, log: Math.log, signed: x => Math.sign(x) * Math.log1p(Math.abs(x))}[scale.kind];
   const a = f(scale.lo), by = f(scale.hi) > a ? 254 / (f(scale.hi) - a) : 0;
-  for (let i = 0; i < values.length; i++) {
-    const v = values[i];
-    if (v === v) out[i] = Math.min(Math.max(by ? 1.5 + (f(v) - a) * by : 128, 1), 255);
+  const table = new Int16Array(1 << 17).fill(-1), word = new Uint32Array(1), middle = new Float32Array(word.buffer);
+  for (let i = 0; i < out.length; i++) {
+    const key = bits[i] >>> 15;
+    let level = table[key];
+    if (level < 0) {
+      word[0] = key << 15 | 1 << 14;
+      const v = middle[0];
+      level = table[key] = v - v === 0 ? Math.min(Math.max(by ? 1.5 + (f(v) - a) * by : 128, 1), 255) || 1 : 0;
+    }
+    out[i] = level;
   }
   return out;
 };

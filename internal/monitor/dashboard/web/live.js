@@ -50,7 +50,7 @@ page.live = (url, on, again) => {
     source = new EventSource(url);
     source.addEventListener("open", () => { show("live", "on"); if (missed) again(); missed = false; });
     source.addEventListener("message", e => on(JSON.parse(e.data)));
-    source.addEventListener("error", () => { missed = true; show("reconnecting", "off"); if (source.readyState === EventSource.CLOSED) { stop(); setTimeout(() => { if (!source && !document.hidden) start(); }, 3000); } });
+    source.addEventListener("error", () => { missed = true; show("reconnecting", "off"); if (source.readyState === EventSource.CLOSED) { stop(); setTimeout(() => { if (!source && !document.hidden) { again(); start(); } }, 3000); } });
   };
   const stop = () => { source?.close(); source = undefined; };
   document.addEventListener("visibilitychange", () => {

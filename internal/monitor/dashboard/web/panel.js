@@ -24,9 +24,10 @@ if (page.data?.page === "run") page.panel = (() => {
     const parts = [el("h2", {id: "h-panel"}, answer.where), el("p", {class: "faint small"}, `${answer.kind}, step ${answer.step}` + (answer.tokens ? `, ${answer.tokens} tokens` : ""))];
     const alerts = answer.alerts.toSorted((a, b) => Number(a.over) - Number(b.over)), most = 3; // newest first already
     for (const a of alerts.slice(0, most)) parts.push(el("p", {class: `alert ${a.over ? "over" : a.severity} small`}, el("span", {class: `tag ${a.over ? "over" : a.severity}`}, a.over ? `${a.severity}, over` : a.severity), ` ${a.code}, `,
-      el("a", {href: a.href, "data-moment": true, "data-step": a.step, "data-where": answer.where, "data-measure": a.measure || ""}, `step ${a.step}`), `: ${a.text}`));
+      el("a", {href: a.href, "data-moment": true, "data-step": a.step, "data-where": a.where, "data-measure": a.measure || ""}, `step ${a.step}`), `: ${a.text}`));
     if (alerts.length > most) parts.push(el("p", {class: "faint small"}, `and ${alerts.length - most} more of this place`));
-    for (const n of answer.non_finite || []) parts.push(el("p", {class: "wrong small"}, `${n.value} in tensor ${n.tensor} of ${n.where}, token ${n.token}, column ${n.column}`));
+    const bad = answer.non_finite || [], names = n => `${n.value} in ${n.tensor} of ${n.where} (token ${n.token}, column ${n.column})`;
+    if (bad.length) parts.push(el("p", {class: "wrong small"}, bad.slice(0, 4).map(names).join("; ") + (bad.length > 4 ? `; and ${bad.length - 4} more tensors of this layer` : "")));
     if (p !== undefined) parts.push(course(state, p, answer));
     if (answer.logit) parts.push(...logit(answer.logit));
     if (answer.reason) parts.push(el("p", {class: "wrong small"}, `This snapshot has no measures: ${answer.reason}`));
@@ -46,7 +47,7 @@ if (page.data?.page === "run") page.panel = (() => {
   function course(state, p, answer) {
     const {grid} = state, own = page.line(grid, p), series = [{name: grid.where[p], x: grid.steps, y: own, color: 0}];
     if (grid.P > 1) series.push({name: "median of its layer", x: grid.steps, y: page.medianLine(grid, p), dashed: true, color: 1});
-    const limits = [...new Set(answer.alerts.filter(a => a.measure === grid.measure && a.threshold !== undefined).map(a => a.threshold))];
+    const limits = [...new Set(answer.alerts.filter(a => a.where === answer.where && a.measure === grid.measure && a.threshold !== undefined).map(a => a.threshold))];
     for (const limit of limits.slice(0, 2)) series.push({name: `threshold ${num(limit)}`, x: [grid.steps[0], grid.steps[grid.S - 1]], y: [limit, limit], dashed: true, color: 3});
     const [lo, hi] = page.range(series.flatMap(s => s.y)), log = lo > 0 && hi / lo > 50;
     return page.chart({title: grid.measure, x: "step", y: log ? "logarithmic" : grid.unit && grid.unit !== "1" ? grid.unit : "value", log, height: 170, series});

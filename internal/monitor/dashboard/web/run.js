@@ -3,9 +3,10 @@ if (page.data?.page === "run") {
   const {el, num, signed, data: D} = page, $ = id => document.getElementById(id);
   const state = {measure: D.measure, show: D.show, sample: D.sample, step: D.step, where: D.where, follow: D.step === null, grid: undefined, shown: undefined, levels: undefined, index: -1, place: undefined};
   const axis = page.timeAxis();
-  let scalars = {steps: [], series: []}, alerts = D.alerts, strips = [], map, mapPlaces = "", request = 0;
+  let scalars = {steps: [], series: []}, alerts = D.alerts, strips = [], memo = {}, map, mapPlaces = "", request = 0;
   const open = (a, step) => a.step <= step && (a.recovered === undefined || a.recovered > step);
   const count = (n, one) => `${n} ${one}${n === 1 ? "" : "s"}`;
+  const value = v => num(Number.isNaN(v) ? null : v);
   const spaced = v => String(v).replace(/\B(?=(\d{3})+$)/g, "\u202f");
 
   // load fetches the grid of the chosen measure and draws everything anew.
@@ -28,6 +29,7 @@ if (page.data?.page === "run") {
     if (state.index >= grid.S) state.index = grid.S - 1;
     if (grid.S) state.step = grid.steps[state.index];
     if (state.place === undefined || grid.where[state.place] !== state.where) state.place = grid.at.get(state.where);
+    if (!state.where && grid.S) { const first = ranking()[0]; if (first) { state.place = first.p; state.where = grid.where[first.p]; } } // somebody must be looked at first
     $("thinned").hidden = grid.by === 1;
     $("thinned").textContent = `${spaced(grid.total)} snapshots are too many to draw: every ${grid.by}th is shown, and those of alerts.`;
     const m = D.measures.find(m => m.n === grid.measure);
@@ -74,7 +76,7 @@ if (page.data?.page === "run") {
   }
   function drawPicture() {
     const canvas = $("picture");
-    page.picture(canvas, {grid: state.grid, levels: state.levels, palette: state.shown.palette, axis, selected: state.place});
+    page.picture(canvas, {grid: state.grid, levels: state.levels, palette: state.shown.palette, axis, selected: state.place, memo});
     canvas.setAttribute("aria-label", `${state.grid.measure}: ${count(state.grid.P, "place")} over ${count(state.grid.S, "snapshot")}. The heat map beside it shows the same values at the chosen step.`);
   }
 
@@ -87,7 +89,7 @@ if (page.data?.page === "run") {
       const at = new Map(grid.places.map((a, p) => [a.layer + ":" + a.index, p]));
       const kind = grid.places[0]?.kind;
       map = page.heatmap({label: "places by layer; arrow keys move, Enter opens one", rows: kind === "L" ? [""] : rows, cols, corner: kind === "KV" ? "KV\\L" : kind === "L" ? "L" : "H\\L",
-        cell: (y, x) => at.get(cols[x] + ":" + rows[y]), pick: p => pick(p, false), point: p => read(p ?? state.place)});
+        cell: (y, x) => at.get(cols[x] + ":" + rows[y]), pick: p => pick(p), point: p => read(p ?? state.place)});
       $("map").replaceChildren(map.element, map.legend);
     }
     map.select(state.place);
@@ -141,8 +143,8 @@ if (page.data?.page === "run") {
     scrubbed();
   }
 
-  // pick opens a place; move: go there, false: only if it is out of sight, undefined: stay.
-  function pick(p, move) {
+  // pick opens a place and goes to its panel where that is out of sight.
+  function pick(p) {
     state.place = p;
     state.where = state.grid.where[p];
     map.select(p);
@@ -152,7 +154,7 @@ if (page.data?.page === "run") {
     remember();
     page.panel.show(state);
     const box = $("panel"), top = box.getBoundingClientRect().top;
-    if (move || move === false && top > innerHeight - 120) box.scrollIntoView({block: "start", behavior: matchMedia("(prefers-reduced-motion: reduce)").matches ? "auto" : "smooth"});
+    if (top > innerHeight - 120) box.scrollIntoView({block: "start", behavior: matchMedia("(prefers-reduced-motion: reduce)").matches ? "auto" : "smooth"});
   }
   // jump goes to the moment of an alert.
   function jump(a) {
@@ -177,25 +179,32 @@ if (page.data?.page === "run") {
   const sickLater = page.later(() => { if (state.grid?.S) sick(); }, 90);
   const panelLater = page.later(() => page.panel.show(state), 130);
 
-  // sick lists the places that need a look: those with an open alert, then those
-  // farthest from their peers.
-  function sick() {
-    const grid = state.grid, step = grid.steps[state.index], far = page.outliers(grid, state.index), rank = {info: 1, warn: 2, critical: 3};
-    const ill = new Map();
+  // ranking lists the places that need a look at the chosen step: those with an open
+  // alert, then those farthest from their peers.
+  const rank = {info: 1, warn: 2, critical: 3}, rankOf = a => rank[a.severity] ?? 0;
+  function ranking() {
+    const grid = state.grid, step = grid.steps[state.index], far = page.outliers(grid, state.index), ill = new Map();
     for (const a of alerts) if (open(a, step) && grid.at.has(a.where)) ill.set(grid.at.get(a.where), [...(ill.get(grid.at.get(a.where)) || []), a]);
-    for (const list of ill.values()) list.sort((a, b) => (rank[b.severity] ?? 0) - (rank[a.severity] ?? 0));
-    const worst = p => Math.max(0, ...(ill.get(p) || []).map(a => rank[a.severity] ?? 0));
-    const far0 = p => Number.isFinite(far[p]) ? Math.abs(far[p]) : -1;
-    const list = grid.places.map((_, p) => p).filter(p => ill.has(p) || far0(p) > 3).sort((a, b) => worst(b) - worst(a) || far0(b) - far0(a)).slice(0, 10);
+    for (const [p, list] of ill) { // one of each rule, the worst first
+      list.sort((a, b) => rankOf(b) - rankOf(a));
+      ill.set(p, list.filter((a, i) => list.findIndex(b => b.code === a.code) === i));
+    }
+    const worst = p => ill.has(p) ? rankOf(ill.get(p)[0]) : 0, distance = p => Number.isFinite(far[p]) ? Math.abs(far[p]) : -1;
+    const list = grid.places.map((_, p) => p).filter(p => ill.has(p) || distance(p) > 3).sort((a, b) => worst(b) - worst(a) || distance(b) - distance(a)).slice(0, 10);
+    return list.map(p => ({p, alerts: ill.get(p) || [], far: distance(p) > 3 ? far[p] : undefined, ill: worst(p) > 1}));
+  }
+
+  function sick() {
+    const grid = state.grid, list = ranking(), box = $("sick");
+    const focus = box.contains(document.activeElement) ? document.activeElement.dataset.where : undefined;
     $("sicknote").textContent = list.length ? "Heads with an open alert come first, then those more than three spreads from the median of their layer (dashed)." : "No alert is open at this step, and no place is more than three spreads from the median of its layer.";
-    const focus = $("sick").contains(document.activeElement) ? document.activeElement.dataset.where : undefined;
-    $("sick").replaceChildren(list.length ? el("table", {}, el("thead", {}, el("tr", {}, ["where", "why", "over the run", "now"].map((t, i) => el("th", {scope: "col", style: i === 1 ? "text-align: left" : null}, t)))),
-      el("tbody", {}, list.map(p => el("tr", {"aria-selected": p === state.place ? "true" : null},
-        el("th", {scope: "row"}, el("button", {type: "button", class: "link", "data-where": grid.where[p], onclick: () => pick(p, false)}, grid.where[p])),
-        el("td", {class: "why"}, [...new Map((ill.get(p) || []).toReversed().map(a => [a.code, a])).values()].toReversed().map(a => el("span", {class: "tag " + a.severity}, `${a.severity}: ${a.code} `)), far0(p) > 3 ? el("span", {class: "small"}, `${signed(far[p])} spreads`) : null),
-        el("td", {}, sparkline(p, worst(p) > 1)), el("td", {}, num(grid.values[state.index * grid.P + p])))))) : "");
-    if (state.place === undefined && !state.where && list.length) { pick(list[0], undefined); return; } // somebody must be looked at first
-    if (focus) $("sick").querySelector(`[data-where="${CSS.escape(focus)}"]`)?.focus();
+    const head = el("tr", {}, ["where", "why", "over the run", "now"].map((t, i) => el("th", {scope: "col", style: i === 1 ? "text-align: left" : null}, t)));
+    const row = r => el("tr", {"aria-selected": r.p === state.place ? "true" : null},
+      el("th", {scope: "row"}, el("button", {type: "button", class: "link", "data-where": grid.where[r.p], onclick: () => pick(r.p)}, grid.where[r.p])),
+      el("td", {class: "why"}, r.alerts.map(a => el("span", {class: "tag " + a.severity}, `${a.severity}: ${a.code} `)), r.far === undefined ? null : el("span", {class: "small"}, `${signed(r.far)} spreads`)),
+      el("td", {}, sparkline(r.p, r.ill)), el("td", {}, value(grid.values[state.index * grid.P + r.p])));
+    box.replaceChildren(...(list.length ? [el("table", {}, el("thead", {}, head), el("tbody", {}, list.map(row)))] : []));
+    if (focus) box.querySelector(`[data-where="${CSS.escape(focus)}"]`)?.focus();
   }
   // sparkline draws a place and the median of its peers over the run.
   function sparkline(p, ill) {
@@ -237,10 +246,10 @@ if (page.data?.page === "run") {
   const picture = $("picture");
   picture.addEventListener("pointermove", e => {
     const grid = state.grid, {index: s, place: p} = where(e);
-    if (p !== undefined) $("picread").textContent = `${grid.where[p]}, step ${spaced(grid.steps[s])}: ${num(grid.values[s * grid.P + p], 4)}`;
+    if (p !== undefined) $("picread").textContent = `${grid.where[p]}, step ${spaced(grid.steps[s])}: ${value(grid.values[s * grid.P + p])}`;
   });
   picture.addEventListener("pointerleave", () => { $("picread").textContent = ""; });
-  picture.addEventListener("click", e => { const {index, place} = where(e); if (place !== undefined) { state.follow = $("follow").checked = false; go(index, true); pick(place, false); } });
+  picture.addEventListener("click", e => { const {index, place} = where(e); if (place !== undefined) { state.follow = $("follow").checked = false; go(index, true); pick(place); } });
   for (const id of ["strips", "morestrips"]) $(id).addEventListener("click", e => { if (state.grid?.S) { state.follow = $("follow").checked = false; go(page.nearest(state.grid.steps, axis.step(e.clientX - $("timeline").getBoundingClientRect().left)), true); } });
   document.addEventListener("click", e => { // a link to a moment of this run needs no reload
     const a = e.target.closest?.("a[data-moment]");
@@ -262,6 +271,7 @@ if (page.data?.page === "run") {
   // What the server tells.
   const newColumns = page.later(async () => {
     const old = state.grid;
+    if (!state.measure) { location.reload(); return; } // the first snapshot brings the measures
     if (!old?.S) { load(); refreshHead(); return; }
     try {
       const more = await page.loadGrid(D.run, state.measure, state.sample, old.steps[old.S - 1]);

@@ -131,43 +131,45 @@ page.columnsOf = (steps, axis, w) => {
   return [from, to];
 };
 
-// picture draws every place at every step on a canvas. Where several values share a
-// pixel it shows the one farthest from the middle: a single ill head must be seen.
-page.picture = (canvas, {grid, levels, palette, axis, selected}) => {
-  const style = getComputedStyle(document.documentElement), ratio = Math.min(devicePixelRatio || 1, 2);
+// picture draws every place at every step on a canvas. memo keeps the cells between
+// calls for the same levels and width, since a choice changes only the frame.
+page.picture = (canvas, {grid, levels, palette, axis, selected, memo}) => {
+  const style = getComputedStyle(document.documentElement), ratio = Math.min(devicePixelRatio || 1, 2), hole = style.getPropertyValue("--hole-b");
   const height = Math.min(Math.max(grid.P * 4, 120), 360);
   canvas.width = Math.round(axis.width * ratio);
   canvas.height = Math.round(height * ratio);
   canvas.style.height = height + "px";
   const g = canvas.getContext("2d"), left = Math.round(axis.L * ratio), w = Math.max(1, canvas.width - left - Math.round(axis.R * ratio));
-  const h = Math.min(grid.P, canvas.height);
   if (grid.S && grid.P) {
-    const image = new ImageData(w, h), out = new Uint32Array(image.data.buffer), colors = page.colorTable(palette, style.getPropertyValue("--hole-b"));
-    const middle = page.middleLevel(levels), row = new Uint16Array(w), [from, to] = page.columnsOf(grid.steps, axis, w);
-    for (let y = 0; y < h; y++) {
-      const p0 = Math.floor(y * grid.P / h), p1 = Math.max(p0 + 1, Math.floor((y + 1) * grid.P / h));
-      for (let x = 0; x < w; x++) {
-        if (to[x] < from[x]) { row[x] = 256; continue; }
-        let best = 0, far = -1;
-        for (let s = from[x]; s <= to[x]; s++) for (let p = p0; p < p1; p++) {
-          const v = levels[s * grid.P + p];
-          if (v === 0) continue;
-          const d = v > middle ? v - middle : middle - v;
-          if (d > far) { far = d; best = v; }
-        }
-        row[x] = best;
-      }
-      for (let x = 0; x < w; x++) out[y * w + x] = row[x] === 256 ? 0 : colors[row[x]];
-    }
-    const small = document.createElement("canvas");
-    small.width = w;
-    small.height = h;
-    small.getContext("2d").putImageData(image, 0, 0);
+    const key = [w, canvas.height, axis.lo, axis.hi, hole].join();
+    if (memo.levels !== levels || memo.key !== key) Object.assign(memo, {levels, key, cells: page.cells(grid, levels, page.colorTable(palette, hole), axis, w, Math.min(grid.P, canvas.height))});
     g.imageSmoothingEnabled = false;
-    g.drawImage(small, left, 0, w, canvas.height);
+    g.drawImage(memo.cells, left, 0, w, canvas.height);
   }
   page.pictureLabels(g, canvas, {grid, left, ratio, style, selected, w});
-  return height;
+};
+
+// cells draws w × h pixels. Where several values share one it shows that farthest from
+// the middle: a single ill head must be seen.
+page.cells = (grid, levels, colors, axis, w, h) => {
+  const image = new ImageData(w, h), out = new Uint32Array(image.data.buffer), middle = page.middleLevel(levels), [from, to] = page.columnsOf(grid.steps, axis, w);
+  for (let y = 0; y < h; y++) {
+    const p0 = Math.floor(y * grid.P / h), p1 = Math.max(p0 + 1, Math.floor((y + 1) * grid.P / h));
+    for (let x = 0; x < w; x++) {
+      if (to[x] < from[x]) continue; // no snapshot near: transparent
+      let best = 0, far = -1;
+      for (let s = from[x]; s <= to[x]; s++) for (let p = p0; p < p1; p++) {
+        const v = levels[s * grid.P + p], d = v > middle ? v - middle : middle - v;
+        if (v !== 0 && d > far) { far = d; best = v; }
+      }
+      out[y * w + x] = colors[best];
+    }
+  }
+  const canvas = document.createElement("canvas");
+  canvas.width = w;
+  canvas.height = h;
+  canvas.getContext("2d").putImageData(image, 0, 0);
+  return canvas;
 };
 
 page.middleLevel = levels => {
