@@ -23,10 +23,11 @@ class TapCallback(transformers.TrainerCallback):
         self.options, self.tap = options, None
 
     def on_train_begin(self, args, state, control, model=None, **_):
-        """Makes the tap, and probes where training starts."""
+        """Makes the tap, and probes the untrained model; a run that resumes did so before."""
         if state.is_world_process_zero:
             self.tap = Tap(model, **self.options)
-            self.tap.step(state.global_step)
+            if state.global_step == 0:
+                self.tap.step(0)
 
     def on_step_end(self, args, state, control, lr_scheduler=None, **_):
         """Tells the learning rate, and probes if it is time."""

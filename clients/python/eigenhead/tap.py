@@ -67,6 +67,7 @@ class Tap:
         self._probed: int | None = None
         self._told = (0, 0)
         self._pid = os.getpid()
+        self._closed = False
         if run is not None and not _RUN.fullmatch(run):
             raise ValueError(f"run: {run!r}, want 1 to 100 letters, digits, dots, underscores and hyphens, a letter or digit first")
         self._sink, self._run = (sink, token), run
@@ -123,8 +124,9 @@ class Tap:
 
     def close(self, timeout: float = 30.0) -> Counts:
         """Delivers what is queued, or spools it, and ends the thread."""
-        atexit.unregister(self._at_exit) if self._writer else None
+        self._closed = True
         if self._writer and os.getpid() == self._pid:
+            atexit.unregister(self._at_exit)
             self._writer.close(timeout)
             self._writer = None
             c = self.counts
@@ -140,6 +142,8 @@ class Tap:
 
     def _open(self) -> Writer:
         """The writer, made where it is first needed: not in processes that never write."""
+        if self._closed:
+            raise ValueError("the tap is closed, want step before close")
         if self._writer is None:
             sink, token = self._sink
             if isinstance(sink, (str, os.PathLike)):

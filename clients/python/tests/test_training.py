@@ -303,6 +303,15 @@ def test_wrong_scalars_and_steps_do_not_stop_training(tmp_path, caplog):
     assert "loss: shape [3], want one number" in caplog.text and "step: -1" in caplog.text and "loss: str, want one number" in caplog.text
 
 
+def test_a_closed_tap_takes_nothing_more(tmp_path, caplog):
+    with eigenhead.Tap(Nano(), every=1, probe=IDS, sink=tmp_path) as tap:
+        tap.step(0, loss=1.0)
+    before = sorted(f.name for f in tmp_path.iterdir())
+    tap.step(1, loss=1.0)
+    tap.close()
+    assert sorted(f.name for f in tmp_path.iterdir()) == before and "the tap is closed" in caplog.text
+
+
 def test_without_transformers(tmp_path):
     """torch is the only package that the tap needs."""
     code = """
