@@ -14,8 +14,8 @@ var MissingHeartbeat = &Rule{
 	Code: "missing-heartbeat", Severity: finding.Warn,
 	Doc: finding.Doc{
 		Summary: "Nothing of the run has arrived for ten minutes and for five times its usual gap.",
-		Means: "The run hangs, has died, or cannot reach the server: all look alike from here. A run that was over said so: the tap " +
-			"sends the scalar \"end\" when it closes.",
+		Means: "The run hangs, has died, or cannot reach the server: all look alike from here. A run that is over can say " +
+			"so with the scalar \"end\": tap.scalars(step, end=1).",
 		Do: "Look at the trainer's own log. What its tap spooled arrives later and is judged then.",
 	},
 	silence: true,
