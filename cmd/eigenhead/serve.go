@@ -37,6 +37,8 @@ type serveCmd struct {
 	RetainCount int           `placeholder:"N" help:"Keep the files of that many captures of a run."`
 	RetainBytes bytesFlag     `placeholder:"SIZE" help:"Keep that much of capture files."`
 
+	telemetryFlags
+
 	LogLevel slog.Level `default:"info" placeholder:"LEVEL" help:"Least level of the log on standard error: debug, info, warn or error."`
 }
 
@@ -87,9 +89,11 @@ func (c *serveCmd) Run(e *env) error {
 		return err
 	}
 	defer p.Close()
+	metrics, endMetrics := c.telemetry(e.ctx, s, p, log)
+	defer endMetrics()
 	c.greet(e, ln.Addr(), token)
 	log.Info("serving", "address", ln.Addr().String(), "data", s.Dir(), "tls", c.TLSCert != "", "token", guard.NeedsLogin())
-	err = ingest.Serve(e.ctx, ln, c.routes(p, s, guard, log), log, p.EndSubscriptions)
+	err = ingest.Serve(e.ctx, ln, c.routes(p, s, guard, metrics, log), log, p.EndSubscriptions)
 	log.Info("stopped", "unmeasured", p.Stats().Queue)
 	return err
 }
@@ -105,6 +109,9 @@ func (c *serveCmd) check() error {
 	}
 	if c.NoAuth && c.NewToken {
 		return &xerr.Usage{Flag: "--no-auth, --new-token", Found: "both", Want: "one of them"}
+	}
+	if err := c.telemetryFlags.check(); err != nil {
+		return err
 	}
 	for flag, v := range map[string]float64{"--workers": float64(c.Workers), "--queue": float64(c.Queue), "--rate": c.Rate,
 		"--retain-age": float64(c.RetainAge), "--retain-count": float64(c.RetainCount)} {

@@ -7,8 +7,11 @@ package telemetry
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"net/http"
+	"path"
+	"strconv"
 	"sync"
 	"time"
 
@@ -20,6 +23,8 @@ import (
 	"github.com/eigenhead/eigenhead/internal/monitor/analyze"
 	"github.com/eigenhead/eigenhead/internal/monitor/pipeline"
 	"github.com/eigenhead/eigenhead/internal/monitor/store"
+	"github.com/eigenhead/eigenhead/internal/xerr"
+	"github.com/eigenhead/eigenhead/measure"
 )
 
 // Defaults of Options, chosen, not derived.
@@ -37,6 +42,23 @@ func DefaultMeasures() []string {
 	return []string{"attention.max_logit", "attention.entropy", "attention.sink_max", "attention.logit_std", "energy.k90",
 		"energy.effective_rank", "key.incoherence", "overlap.max", analyze.WriteNorm,
 		"residual.token_residual", "residual.cosine", "residual.effective_rank"}
+}
+
+// CheckMeasures reports whether each name or form with * fits a measure.
+//
+// Errors: *xerr.Usage of the flag.
+func CheckMeasures(flag string, patterns []string) error {
+	for _, p := range patterns {
+		if ok, err := path.Match(p, analyze.WriteNorm); ok && err == nil {
+			continue
+		}
+		var unknown *measure.UnknownError
+		if _, err := measure.Match([]string{p}); errors.As(err, &unknown) {
+			return &xerr.Usage{Flag: flag, Found: strconv.Quote(p), Want: "names of measures, or forms with *, nearest " + strconv.Quote(unknown.Nearest),
+				Hint: "`eigenhead explain` lists them"}
+		}
+	}
+	return nil
 }
 
 // Options of New. Zero values mean the defaults.
