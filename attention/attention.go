@@ -71,26 +71,40 @@ func checkPair(p head.Pair) (q linalg.Matrix, size float64, err error) {
 	if p.Mask.Kind == head.MaskWindow && p.Mask.Window < 1 {
 		panic(fmt.Sprintf("attention: head %v: window %d, want at least 1", p.ID, p.Mask.Window))
 	}
-	for _, m := range []struct {
+	var largest [2]float64
+	for n, m := range []struct {
 		name string
 		m    linalg.Matrix
 	}{{"q", p.Q}, {"k", p.K}} {
-		if i, j, found := m.m.NonFinite(); found {
+		var finite bool
+		if largest[n], finite = largestRow(m.m); !finite {
+			i, j, _ := m.m.NonFinite()
 			return linalg.Matrix{}, 0, &NonFiniteError{ID: p.ID, Tensor: m.name, Token: i, Col: j, Value: m.m.At(i, j)}
 		}
 	}
 	q = scaledQueries(p)
-	size = largestRow(q) * largestRow(p.K)
+	size = math.Abs(p.Scale) * largest[0] * largest[1]
 	if !(size <= maxScore) {
 		return linalg.Matrix{}, 0, &RangeError{ID: p.ID, Size: size}
 	}
 	return q, size, nil
 }
 
-func largestRow(m linalg.Matrix) float64 {
-	largest := 0.0
+// largestRow returns the largest norm of a row, false where some number is not
+// finite. A norm that overflows is +Inf.
+func largestRow(m linalg.Matrix) (norm float64, finite bool) {
+	squares := 0.0
 	for i := range m.Rows {
-		largest = math.Max(largest, linalg.Norm2(m.Row(i))) // an overflow stays +Inf
+		squares = max(squares, linalg.Dot(m.Row(i), m.Row(i))) // NaN stays
 	}
-	return largest
+	if squares > 0x1p-900 && squares < math.Inf(1) {
+		return math.Sqrt(squares), true
+	}
+	if _, _, bad := m.NonFinite(); bad {
+		return 0, false
+	}
+	for i := range m.Rows {
+		norm = math.Max(norm, linalg.Norm2(m.Row(i)))
+	}
+	return norm, true
 }

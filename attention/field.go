@@ -85,9 +85,7 @@ func FieldQueries(p head.Pair, c Convention) linalg.Matrix {
 // scaledQueries returns scale·Q, compact.
 func scaledQueries(p head.Pair) linalg.Matrix {
 	q := p.Q.Clone()
-	for i := range q.Data {
-		q.Data[i] *= p.Scale
-	}
+	linalg.Scale(p.Scale, q.Data)
 	return q
 }
 

@@ -139,17 +139,22 @@ func traceProduct(g, k linalg.Matrix) float64 {
 // unit stores ±m/‖m‖_F, or zeros. Cosines do not see the factor taken out.
 func unit(dst, m linalg.Matrix, negate bool) {
 	norm := linalg.Frobenius(m)
+	if negate {
+		norm = -norm
+	}
+	inverse := 1 / norm
 	for i := range m.Rows {
 		row := dst.Row(i)
-		for j, v := range m.Row(i) {
-			switch {
-			case norm == 0:
-				row[j] = 0
-			case negate:
-				row[j] = -v / norm
-			default:
+		switch {
+		case norm == 0:
+			clear(row)
+		case math.IsInf(inverse, 0) || inverse == 0: // at the ends of the range
+			for j, v := range m.Row(i) {
 				row[j] = v / norm
 			}
+		default:
+			copy(row, m.Row(i))
+			linalg.Scale(inverse, row)
 		}
 	}
 }

@@ -142,7 +142,9 @@ func checkRows(t tester, p head.Pair) {
 
 // scoreError is (d+2)·ε·|scale|·‖q‖‖k‖ at its largest.
 func scoreError(p head.Pair) float64 {
-	return float64(p.Dim()+2) * 0x1p-52 * math.Abs(p.Scale) * largestRow(p.Q) * largestRow(p.K)
+	q, _ := largestRow(p.Q)
+	k, _ := largestRow(p.K)
+	return float64(p.Dim()+2) * 0x1p-52 * math.Abs(p.Scale) * q * k
 }
 
 func checkStd(t tester, p head.Pair, s, w *RowStats) {

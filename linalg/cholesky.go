@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"github.com/eigenhead/eigenhead/internal/kernel"
+	"github.com/eigenhead/eigenhead/internal/par"
 	"gonum.org/v1/gonum/blas"
 	lapackimpl "gonum.org/v1/gonum/lapack/gonum"
 )
@@ -19,122 +20,257 @@ import (
 // 1e7), G + s·I brings q₁ within reach of two more rounds; where that fails too
 // (rank deficient to rounding), Householder reflections take over. Columns are
 // first scaled by powers of two, so that differing column norms cost nothing.
-// Everything happens on aᵀ, whose rows are the long vectors.
+//
+// A long matrix goes by chunks of rows, each transposed to have long vectors and
+// then taken as far as the triangles known so far bring it: only a is read, and
+// nothing of its size but q is written.
 // Source: Fukaya et al., arXiv 1809.11085 (the shift); Yamamoto et al. 2015
-// (the error bounds). Scaling and the measured test are ours.
+// (the error bounds). Scaling, chunks and the measured test are ours.
 
 // choleskyQR returns q (if wanted) and r of a tall, finite matrix of any scale, or
 // false if a is too near to rank deficiency for it.
 func choleskyQR(a Matrix, wantQ bool) (q, r Matrix, ok bool) {
-	space, _ := transposes.Get().(*[]float64)
-	if space == nil {
-		space = new([]float64)
-	}
-	defer transposes.Put(space)
-	w := transposed(a, space) // [n, m]
-	exponents, ok := equilibrate(w)
+	c := &chunked{a: a}
+	defer c.release()
+	g, ok := c.scaledGram()
 	if !ok {
 		return Matrix{}, Matrix{}, false
 	}
-	if r, ok = twice(w, wantQ); !ok {
-		w = transposed(a, space) // again: what failed is overwritten, and keeping a copy for it would double the memory
-		equilibrate(w)
-		if r, ok = thrice(w, wantQ); !ok {
+	if r, ok = c.twice(g.Clone()); !ok {
+		if r, ok = c.thrice(g); !ok {
 			return Matrix{}, Matrix{}, false
 		}
 	}
-	for j, e := range exponents {
+	for j, e := range c.exponents {
 		for i := range j + 1 {
 			r.Set(i, j, math.Ldexp(r.At(i, j), e))
 		}
 	}
 	if wantQ {
-		q = w.T()
+		q = c.q()
 	}
 	return q, r, true
 }
 
-// transposes is memory for transposes that nobody keeps.
-var transposes sync.Pool
+// chunkRows is how many rows of a go together: with 64 columns their transpose fits
+// into the second-level cache. Sums over chunks are taken within at most maxStrips
+// strips and then in order, whatever the number of cores.
+const (
+	chunkRows = 1024
+	maxStrips = 16
+)
 
-// transposed returns aᵀ in space, its rows in lines of the cache of their own.
-func transposed(a Matrix, space *[]float64) Matrix {
+// chunked is a matrix on its way through the rounds.
+type chunked struct {
+	a         Matrix
+	exponents []int    // of the powers of two taken out of the columns; nil: none yet
+	triangles []Matrix // applied one after the other: a·t₁⁻¹·t₂⁻¹ …
+	only      *chunk   // kept between rounds where there is no other
+}
+
+// chunk is the transpose of some rows, as far as it has been taken.
+type chunk struct {
+	w       Matrix
+	space   []float64
+	scaled  bool
+	applied int // triangles
+}
+
+var chunks sync.Pool
+
+func (c *chunked) count() int { return (c.a.Rows + chunkRows - 1) / chunkRows }
+
+func (c *chunked) release() {
+	if c.only != nil {
+		chunks.Put(c.only)
+	}
+}
+
+// at calls f with chunk i, taken as far as is known.
+func (c *chunked) at(i int, f func(w Matrix)) {
+	k := c.only
+	if k == nil {
+		if k, _ = chunks.Get().(*chunk); k == nil {
+			k = new(chunk)
+		}
+		k.load(c.a.RowSlice(i*chunkRows, min((i+1)*chunkRows, c.a.Rows)))
+		if c.count() == 1 {
+			c.only = k
+		} else {
+			defer chunks.Put(k)
+		}
+	}
+	if c.exponents != nil && !k.scaled {
+		for j, e := range c.exponents {
+			scale(k.w.Row(j), -e)
+		}
+		k.scaled = true
+	}
+	for ; k.applied < len(c.triangles); k.applied++ {
+		solve(c.triangles[k.applied], k.w)
+	}
+	f(k.w)
+}
+
+// load transposes rows of a, its own rows in lines of the cache of their own.
+func (k *chunk) load(a Matrix) {
 	stride := (a.Rows + 7) &^ 7
 	if stride%64 == 0 {
 		stride += 8
 	}
-	if cap(*space) < a.Cols*stride {
-		*space = make([]float64, a.Cols*stride)
+	if len(k.space) < a.Cols*stride {
+		k.space = make([]float64, a.Cols*stride)
 	}
-	w := Matrix{Rows: a.Cols, Cols: a.Rows, Stride: stride, Data: (*space)[:(a.Cols-1)*stride+a.Rows]}
-	kernel.Transpose64(w.Data, stride, a.Data, a.Stride, a.Rows, a.Cols)
-	return w
+	k.w = Matrix{Rows: a.Cols, Cols: a.Rows, Stride: stride, Data: k.space[:(a.Cols-1)*stride+a.Rows]}
+	k.scaled, k.applied = false, 0
+	kernel.Transpose64(k.w.Data, stride, a.Data, a.Stride, a.Rows, a.Cols)
 }
 
-// gramOfRows returns w·wᵀ.
-func gramOfRows(w Matrix) Matrix {
-	g := New(w.Rows, w.Rows)
-	kernel.GramRows64(w.Rows, w.Cols, w.Data, w.Stride, g.Data, g.Stride)
-	return g
-}
-
-// equilibrate scales each row of w to norm [½, 1) by a power of two and returns
-// the exponents taken out; false if a row is zero.
-func equilibrate(w Matrix) (exponents []int, ok bool) {
-	exponents = make([]int, w.Rows)
-	for i := range exponents {
-		norm := Norm2(w.Row(i))
-		if norm == 0 {
-			return nil, false
+// each calls f with every chunk of every strip, strips on all cores.
+func (c *chunked) each(f func(strip, i int)) (strips int) {
+	strips = min(c.count(), maxStrips)
+	par.Do(strips, func(s int) {
+		for i := s * c.count() / strips; i < (s+1)*c.count()/strips; i++ {
+			f(s, i)
 		}
-		_, exponents[i] = math.Frexp(norm)
-		scale(w.Row(i), -exponents[i])
-	}
-	return exponents, true
+	})
+	return strips
 }
 
-// twice is CholeskyQR2 on w = aᵀ, which becomes qᵀ if wanted.
-func twice(w Matrix, wantQ bool) (r Matrix, ok bool) {
-	r1 := gramOfRows(w)
-	if !cholesky(r1) {
+// gram returns the Gram matrix of the columns as they are now.
+func (c *chunked) gram() Matrix {
+	n := c.a.Cols
+	sums := make([]Matrix, maxStrips)
+	strips := c.each(func(s, i int) {
+		c.at(i, func(w Matrix) {
+			g := New(n, n)
+			kernel.GramRows64(n, w.Cols, w.Data, w.Stride, g.Data, g.Stride)
+			if sums[s].Rows == 0 {
+				sums[s] = g
+			} else {
+				Axpy(1, g.Data, sums[s].Data)
+			}
+		})
+	})
+	for _, g := range sums[1:strips] {
+		Axpy(1, g.Data, sums[0].Data)
+	}
+	return sums[0]
+}
+
+// scaledGram scales columns to norm [½, 1) by powers of two and returns their Gram
+// matrix; false if a column is zero. Norms are read off the Gram matrix, where
+// scaling is exact as well, unless squares leave the safe range.
+func (c *chunked) scaledGram() (g Matrix, ok bool) {
+	g = c.gram()
+	n := c.a.Cols
+	norms := make([]float64, n)
+	safe := true
+	for j := range norms {
+		norms[j] = math.Sqrt(g.At(j, j))
+		safe = safe && norms[j] > 0x1p-300 && norms[j] < 0x1p300
+	}
+	if !safe {
+		norms = c.norms()
+	}
+	exponents, factors := make([]int, n), make([]float64, n)
+	for j, v := range norms {
+		if v == 0 {
+			return Matrix{}, false
+		}
+		_, exponents[j] = math.Frexp(v)
+		factors[j] = math.Ldexp(1, -exponents[j])
+	}
+	c.exponents = exponents
+	if !safe {
+		return c.gram(), true
+	}
+	for i := range n {
+		for j, f := range factors {
+			g.Set(i, j, g.At(i, j)*factors[i]*f)
+		}
+	}
+	return g, true
+}
+
+// norms returns the norms of the columns, of any size.
+func (c *chunked) norms() []float64 {
+	parts := make([][]float64, c.count())
+	c.each(func(_, i int) {
+		c.at(i, func(w Matrix) {
+			parts[i] = make([]float64, w.Rows)
+			for j := range w.Rows {
+				parts[i][j] = Norm2(w.Row(j))
+			}
+		})
+	})
+	for _, p := range parts[1:] {
+		for j, v := range p {
+			parts[0][j] = math.Hypot(parts[0][j], v)
+		}
+	}
+	return parts[0]
+}
+
+// twice is CholeskyQR2 from the first Gram matrix, which it overwrites.
+func (c *chunked) twice(g Matrix) (r Matrix, ok bool) {
+	if !cholesky(g) {
 		return Matrix{}, false
 	}
-	solve(r1, w)
-	r2 := gramOfRows(w)
+	was := len(c.triangles)
+	c.triangles = append(c.triangles, g)
+	r2 := c.gram()
 	if !(offIdentity(r2) <= 0.25) || !cholesky(r2) { // NaN counts as far off
+		c.restart(was)
 		return Matrix{}, false
 	}
-	if wantQ {
-		solve(r2, w)
-	}
-	r = New(w.Rows, w.Rows)
-	Mul(r, r2, r1)
+	c.triangles = append(c.triangles, r2)
+	r = New(g.Rows, g.Rows)
+	Mul(r, r2, g)
 	return r, true
 }
 
-// thrice is the shifted CholeskyQR3.
-func thrice(w Matrix, wantQ bool) (r Matrix, ok bool) {
-	n, m := float64(w.Rows), float64(w.Cols)
-	r1 := gramOfRows(w)
+// thrice is the shifted CholeskyQR3 from the first Gram matrix.
+func (c *chunked) thrice(g Matrix) (r Matrix, ok bool) {
+	n, m := float64(c.a.Cols), float64(c.a.Rows)
 	var trace float64 // ≥ ‖a‖₂², the norm that the source scales the shift by
-	for i := range w.Rows {
-		trace += r1.At(i, i)
+	for i := range g.Rows {
+		trace += g.At(i, i)
 	}
 	shift := 11 * (m*n + n*(n+1)) * 0x1p-53 * trace
-	for i := range w.Rows {
-		r1.Set(i, i, r1.At(i, i)+shift)
+	for i := range g.Rows {
+		g.Set(i, i, g.At(i, i)+shift)
 	}
-	if !cholesky(r1) {
+	if !cholesky(g) {
 		return Matrix{}, false
 	}
-	solve(r1, w)
-	r2, ok := twice(w, wantQ)
+	c.triangles = append(c.triangles, g)
+	r2, ok := c.twice(c.gram())
 	if !ok {
 		return Matrix{}, false
 	}
-	r = New(w.Rows, w.Rows)
-	Mul(r, r2, r1)
+	r = New(g.Rows, g.Rows)
+	Mul(r, r2, g)
 	return r, true
+}
+
+// restart forgets all but the first n triangles.
+func (c *chunked) restart(n int) {
+	c.triangles = c.triangles[:n]
+	if c.only != nil {
+		c.only.load(c.a)
+	}
+}
+
+// q returns what the triangles make of a.
+func (c *chunked) q() Matrix {
+	q := New(c.a.Rows, c.a.Cols)
+	c.each(func(_, i int) {
+		c.at(i, func(w Matrix) {
+			kernel.Transpose64(q.Data[i*chunkRows*q.Stride:], q.Stride, w.Data, w.Stride, w.Rows, w.Cols)
+		})
+	})
+	return q
 }
 
 // cholesky replaces a symmetric g by its upper factor, zeros below; false if g
@@ -161,47 +297,4 @@ func offIdentity(g Matrix) float64 {
 		}
 	}
 	return math.Sqrt(s)
-}
-
-// Solving goes down to so many rows by halves, then row by row in pieces that
-// stay in the first-level cache.
-const (
-	solveRows  = 14
-	solvePiece = 256
-)
-
-// solve replaces w by r⁻ᵀ·w, r upper triangular: forward substitution, backward
-// stable row by row, with all but the diagonal blocks done by products.
-func solve(r, w Matrix) {
-	n := w.Rows
-	if n <= solveRows {
-		for from := 0; from < w.Cols; from += solvePiece {
-			solveSmall(r, w.ColSlice(from, min(from+solvePiece, w.Cols)))
-		}
-		return
-	}
-	top := (n/2 + solveRows - 1) / solveRows * solveRows
-	solve(r.RowSlice(0, top).ColSlice(0, top), w.RowSlice(0, top))
-	corner := r.RowSlice(0, top).ColSlice(top, n).Clone() // [top, n−top]
-	for i, v := range corner.Data {
-		corner.Data[i] = -v
-	}
-	rest := w.RowSlice(top, n)
-	kernel.Accumulate64(kernel.Serial, rest.Rows, rest.Cols, top,
-		kernel.Operand[float64]{Data: corner.Data, Stride: corner.Stride, T: true},
-		kernel.Operand[float64]{Data: w.Data, Stride: w.Stride}, rest.Data, rest.Stride)
-	solve(r.RowSlice(top, n).ColSlice(top, n), rest)
-}
-
-func solveSmall(r, w Matrix) {
-	for j := range w.Rows {
-		row := w.Row(j)
-		for i := range j {
-			kernel.Axpy(-r.At(i, j), w.Row(i), row)
-		}
-		inverse := 1 / r.At(j, j) // neither huge nor tiny: columns have norm 1
-		for c, v := range row {
-			row[c] = v * inverse
-		}
-	}
 }

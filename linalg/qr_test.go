@@ -3,6 +3,8 @@ package linalg
 import (
 	"math"
 	"math/rand/v2"
+	"runtime"
+	"slices"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -174,14 +176,15 @@ func TestQRRungs(t *testing.T) {
 		{"deficient to rounding", 40, "householder"},
 	} {
 		a := graded(r, 120, 20, c.decades, 0)
-		w := a.T()
-		if _, ok := equilibrate(w); !ok {
+		w := &chunked{a: a}
+		g, ok := w.scaledGram()
+		if !ok {
 			t.Fatal("zero column")
 		}
 		rung := "householder"
-		if _, ok := twice(w.Clone(), true); ok {
+		if _, ok := w.twice(g.Clone()); ok {
 			rung = "twice"
-		} else if _, ok := thrice(w.Clone(), true); ok {
+		} else if _, ok := w.thrice(g); ok {
 			rung = "thrice"
 		}
 		if rung != c.rung {
@@ -189,6 +192,31 @@ func TestQRRungs(t *testing.T) {
 		}
 		q, rr := QR(a)
 		checkQR(t, a, q, rr)
+	}
+}
+
+// Long matrices go by chunks: every rung, scales at the ends of the range, and the
+// same bits on any number of cores.
+func TestQRByChunks(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
+	r := rand.New(rand.NewPCG(9, 6))
+	for _, c := range []struct {
+		rows, cols    int
+		decades, size float64
+	}{
+		{chunkRows, 9, 2, 0}, {chunkRows + 1, 9, 2, 0}, {3*chunkRows + 100, 24, 3, 0}, {3*chunkRows + 7, 24, 11, 0},
+		{2*chunkRows + 7, 24, 40, 0}, {2 * chunkRows, 24, 3, 200}, {2 * chunkRows, 24, 3, -200}, {18*chunkRows + 5, 8, 1, 0},
+	} {
+		a := graded(r, c.rows, c.cols, c.decades, 0)
+		Scale(math.Pow(10, c.size), a.Data)
+		runtime.GOMAXPROCS(1)
+		q, rr := QR(a)
+		checkQR(t, a, q, rr)
+		runtime.GOMAXPROCS(3)
+		q3, r3 := QR(a)
+		if !slices.Equal(q.Data, q3.Data) || !slices.Equal(rr.Data, r3.Data) || !slices.Equal(R(a).Data, rr.Data) {
+			t.Errorf("%+v: bits depend on the number of cores, or R on Q", c)
+		}
 	}
 }
 
@@ -236,8 +264,8 @@ func TestQRAtTheEdgeOfCholesky(t *testing.T) {
 		}
 		if firstRound(a) > 0.25 {
 			poor++
-			w := a.T()
-			if _, ok := twice(w, false); ok {
+			w := &chunked{a: a}
+			if _, ok := w.twice(w.gram()); ok {
 				t.Errorf("distance %g: the second round went on from a poor first", delta)
 			}
 		}

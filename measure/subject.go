@@ -185,6 +185,13 @@ func (s *Subject) factors() (a, b *spectrum.Factor, err error) {
 		return nil, nil, err
 	}
 	a, err = h.left.get(func() (*spectrum.Factor, error) {
+		if conv == attention.Full { // the scale costs nothing in the triangle
+			f, err := spectrum.NewFactor(s.pair().Q)
+			if err != nil {
+				return nil, refuse(err)
+			}
+			return f.Times(s.pair().Scale), nil
+		}
 		queries := attention.FieldQueries(s.pair(), conv)
 		if conv == attention.CausalMean {
 			multiplyLast(queries, 1/keyScale(s.pair().K))

@@ -3,6 +3,7 @@ package spectrum
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/eigenhead/eigenhead/linalg"
 )
@@ -28,10 +29,13 @@ func NewTriangle(a linalg.Matrix) (*Factor, error) { return newFactor(a, false) 
 
 // newFactor leaves Q empty where it is not wanted.
 func newFactor(a linalg.Matrix, wantQ bool) (*Factor, error) {
-	if err := finite(a); err != nil {
-		return nil, err
+	e := 0
+	if s := largestSquare(a); !(s > 0x1p-600 && s < 0x1p600) {
+		if err := finite(a); err != nil {
+			return nil, err
+		}
+		a, e = moderate(a)
 	}
-	a, e := moderate(a)
 	f := &Factor{Exp: e, Rows: a.Rows, Cols: a.Cols}
 	if wantQ {
 		f.Q, f.R = linalg.QR(a)
@@ -47,6 +51,16 @@ func newFactor(a linalg.Matrix, wantQ bool) (*Factor, error) {
 		return nil, fmt.Errorf("singular values of a [%d, %d] factor: %w", a.Rows, a.Cols, err)
 	}
 	return f, nil
+}
+
+// Times returns the factor of c·a, c finite, which shares Q.
+func (f *Factor) Times(c float64) *Factor {
+	m, e := math.Frexp(c)
+	g := *f
+	g.R, g.Exp, g.sigma = f.R.Clone(), f.Exp+e, slices.Clone(f.sigma)
+	linalg.Scale(m, g.R.Data)
+	linalg.Scale(math.Abs(m), g.sigma)
+	return &g
 }
 
 // Spectrum returns the singular values of the factor itself.
@@ -237,6 +251,20 @@ func finite(a linalg.Matrix) error {
 		return &NonFiniteError{Factor: "matrix", Row: i, Col: j, Value: a.At(i, j)}
 	}
 	return nil
+}
+
+// largestSquare returns the largest squared norm of a row; not a positive finite
+// number where something is not finite, or too large or small to be squared.
+func largestSquare(a linalg.Matrix) float64 {
+	largest := 0.0
+	for i := range a.Rows {
+		d := linalg.Dot(a.Row(i), a.Row(i))
+		if d-d != 0 {
+			return math.Inf(1)
+		}
+		largest = max(largest, d)
+	}
+	return largest
 }
 
 // moderate returns a, divided by 2^e where its entries are so large or small that

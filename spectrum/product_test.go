@@ -372,3 +372,34 @@ func ExampleOfProduct() {
 	fmt.Printf("%.3f, rank %d\n", s.Sigma, s.Rank(s.Noise))
 	// Output: [10.000 3.000], rank 2
 }
+
+func TestTimes(t *testing.T) {
+	rng := rand.New(rand.NewPCG(21, 1))
+	a, b := randomMatrix(rng, 60, 9), randomMatrix(rng, 50, 9)
+	fa, err := NewFactor(a)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fb, err := NewFactor(b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []float64{1, -.125, 0, .3, 1e-200, 1e200} {
+		want, err := OfFactors(fa, fb)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := OfFactors(fa.Times(c), fb)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for k, s := range want.Sigma {
+			if s *= math.Abs(c); !(math.Abs(got.Sigma[k]-s) <= 1e-14*math.Abs(c)*want.Sigma[0]) {
+				t.Errorf("times %g: σ%d = %v, want %v", c, k+1, got.Sigma[k], s)
+			}
+		}
+		if size := math.Abs(c) * want.Bound; !(math.Abs(got.Bound-size) <= 1e-9*size) {
+			t.Errorf("times %g: bound %v, want %v", c, got.Bound, size)
+		}
+	}
+}

@@ -97,11 +97,11 @@ func energyPart(args []string) error {
 			return err
 		}
 		return par.DoCtx(background, len(pairs), func(i int) error {
-			left, err := spectrum.NewTriangle(attention.FieldQueries(pairs[i], attention.Full))
+			left, err := spectrum.NewTriangle(pairs[i].Q)
 			if err != nil {
 				return err
 			}
-			_, err = spectrum.OfFactors(left, right[keys[i]])
+			_, err = spectrum.OfFactors(left.Times(pairs[i].Scale), right[keys[i]])
 			return err
 		})
 	})

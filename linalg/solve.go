@@ -1,0 +1,46 @@
+package linalg
+
+import "github.com/eigenhead/eigenhead/internal/kernel"
+
+// Solving goes down to so many rows by halves, then row by row in pieces that
+// stay in the first-level cache.
+const (
+	solveRows  = 14
+	solvePiece = 256
+)
+
+// solve replaces w by r⁻ᵀ·w, r upper triangular: forward substitution, backward
+// stable row by row, with all but the diagonal blocks done by products.
+func solve(r, w Matrix) {
+	n := w.Rows
+	if n <= solveRows {
+		for from := 0; from < w.Cols; from += solvePiece {
+			solveSmall(r, w.ColSlice(from, min(from+solvePiece, w.Cols)))
+		}
+		return
+	}
+	top := (n/2 + solveRows - 1) / solveRows * solveRows
+	solve(r.RowSlice(0, top).ColSlice(0, top), w.RowSlice(0, top))
+	corner := r.RowSlice(0, top).ColSlice(top, n).Clone() // [top, n−top]
+	for i, v := range corner.Data {
+		corner.Data[i] = -v
+	}
+	rest := w.RowSlice(top, n)
+	kernel.Accumulate64(kernel.Serial, rest.Rows, rest.Cols, top,
+		kernel.Operand[float64]{Data: corner.Data, Stride: corner.Stride, T: true},
+		kernel.Operand[float64]{Data: w.Data, Stride: w.Stride}, rest.Data, rest.Stride)
+	solve(r.RowSlice(top, n).ColSlice(top, n), rest)
+}
+
+func solveSmall(r, w Matrix) {
+	for j := range w.Rows {
+		row := w.Row(j)
+		for i := range j {
+			kernel.Axpy(-r.At(i, j), w.Row(i), row)
+		}
+		inverse := 1 / r.At(j, j) // neither huge nor tiny: columns have norm 1
+		for c, v := range row {
+			row[c] = v * inverse
+		}
+	}
+}
