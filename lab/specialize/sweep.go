@@ -90,10 +90,10 @@ func Sweep(ctx context.Context, s *Settings, axes []Axis, progress func(done, to
 	return d, err
 }
 
-func (c *Cell) run(ctx context.Context, s *Settings) error {
-	samples := s.NewSamples()
+func (c *Cell) run(ctx context.Context, shared *Settings) error {
+	s := *shared // its samples go with it: a sweep of many cells would hold them all
 	s.Fresh = s.NewFresh()
-	t, err := Integrate(ctx, s, samples, s.InitialState())
+	t, err := Integrate(ctx, &s, s.NewSamples(), s.InitialState())
 	var unstable *UnstableError
 	if errors.As(err, &unstable) {
 		c.Done, c.Reason = true, err.Error()
