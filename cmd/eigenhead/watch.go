@@ -185,7 +185,7 @@ func (w *watcher) follow(ctx context.Context, interval time.Duration) error {
 	defer tick.Stop()
 	for {
 		if _, err := w.look(ctx, false); err != nil && ctx.Err() == nil {
-			return err
+			w.log.Error("looking into the folder", "error", err.Error(), "hint", xerr.Hint(err))
 		}
 		select {
 		case <-ctx.Done():

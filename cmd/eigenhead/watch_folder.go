@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -73,32 +74,28 @@ func (w *watcher) all(ctx context.Context) error {
 	}
 }
 
-// look goes through the folder once. strict makes what cannot be read an error and
-// not a warning. waits says that something is not finished.
+// look goes through the folder once. strict makes what cannot be taken in an error;
+// else it is a warning, and tried again where that can help. waits says that something
+// is not finished.
 func (w *watcher) look(ctx context.Context, strict bool) (waits bool, err error) {
 	entries, err := os.ReadDir(w.c.Dir)
 	if err != nil {
 		return false, err
 	}
 	for _, d := range byStep(entries) {
+		wait, err := w.entry(ctx, d.Name())
+		waits = waits || wait
 		if ctx.Err() != nil {
 			return false, ctx.Err()
 		}
-		wait, err := w.entry(ctx, d)
-		waits = waits || wait
-		if err != nil && (strict || !xerr.Input(err) && !errors.As(err, new(*store.ErrConflict))) {
+		if err != nil && strict {
 			return false, err
 		}
 		if err != nil {
 			w.log.Warn("left out", "file", d.Name(), "error", err.Error(), "hint", xerr.Hint(err))
 		}
 	}
-	err = w.scalars.read(func(list []monitor.Scalars) error { return w.p.Scalars(ctx, w.c.RunName, list) })
-	if err != nil && xerr.Input(err) && !strict {
-		w.log.Warn("left out", "error", err.Error())
-		err = nil
-	}
-	return waits, err
+	return waits, w.scalars.read(func(list []monitor.Scalars) error { return w.p.Scalars(ctx, w.c.RunName, list) })
 }
 
 // byStep sorts names by the step in them, so that a run is judged as it went.
@@ -106,20 +103,14 @@ func byStep(entries []fs.DirEntry) []fs.DirEntry {
 	slices.SortStableFunc(entries, func(a, b fs.DirEntry) int {
 		s, _ := stepOf(a.Name())
 		t, _ := stepOf(b.Name())
-		switch {
-		case s < t:
-			return -1
-		case s > t:
-			return 1
-		}
-		return strings.Compare(a.Name(), b.Name())
+		return cmp.Or(cmp.Compare(s, t), cmp.Compare(a.Name(), b.Name()))
 	})
 	return entries
 }
 
 // entry takes in one file or folder, if it is one that we take and is ready.
-func (w *watcher) entry(ctx context.Context, d fs.DirEntry) (waits bool, err error) {
-	name, path := d.Name(), filepath.Join(w.c.Dir, d.Name())
+func (w *watcher) entry(ctx context.Context, name string) (waits bool, err error) {
+	path := filepath.Join(w.c.Dir, name)
 	if strings.HasPrefix(name, ".") {
 		return false, nil // being written under another name, or ours
 	}
@@ -214,7 +205,8 @@ func escape(path string) string {
 	return strings.NewReplacer(`[`, `[[]`, `*`, `[*]`, `?`, `[?]`).Replace(path)
 }
 
-// stampOf returns size and time of a file, or of all files of a folder.
+// stampOf returns size and time of a file, or of the files in a checkpoint's folder;
+// what else there may be is not ok.
 func stampOf(path string) (s stamp, folder, ok bool) {
 	info, err := os.Stat(path) // a link counts as what it leads to
 	if err != nil {
@@ -224,19 +216,18 @@ func stampOf(path string) (s stamp, folder, ok bool) {
 	if !info.IsDir() {
 		return s, false, info.Mode().IsRegular()
 	}
-	err = fs.WalkDir(os.DirFS(path), ".", func(_ string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() {
-			return err
-		}
-		info, err := d.Info()
-		if err == nil {
+	if _, named := stepOf(filepath.Base(path)); !named {
+		return s, true, false // it may hold millions of files
+	}
+	files, err := os.ReadDir(path)
+	for _, f := range files {
+		if info, err := f.Info(); err == nil && !f.IsDir() {
 			s.size += info.Size()
 			if info.ModTime().After(s.time) {
 				s.time = info.ModTime()
 			}
 		}
-		return err
-	})
+	}
 	return s, true, err == nil
 }
 
