@@ -16,8 +16,8 @@ Body = Callable[[], Iterable["bytes | memoryview"]]  # makes a file's bytes, as 
 
 @dataclass
 class Counts:
-    """What became of captures and scalars. Of captures that were made, delivered +
-    dropped + refused + lost + waiting is all, once the tap is closed."""
+    """What became of captures and scalars. Once the tap is closed, delivered + dropped +
+    refused + lost + waiting are the captures made and those that waited from before."""
 
     captured: int = 0  # files made
     delivered: int = 0  # in the folder, or acknowledged by the server

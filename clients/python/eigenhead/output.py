@@ -18,6 +18,11 @@ def is_projection(module: torch.nn.Module) -> bool:
     return any(isinstance(m, torch.nn.Linear) or type(m).__name__ == "Conv1D" for m in module.modules())
 
 
+def is_plain(module: torch.nn.Module) -> bool:
+    """Whether a module is a linear map and nothing else."""
+    return type(module) is torch.nn.Linear or type(module).__name__ == "Conv1D"
+
+
 def matrix(module: torch.nn.Module, width: int, dtype: torch.dtype) -> torch.Tensor:
     """W [width, d_model] of a module that computes y = x W + b, as it multiplies.
 
@@ -46,7 +51,7 @@ def write_norms(heads: torch.Tensor, module: torch.nn.Module) -> torch.Tensor:
     """
     n, _, width = heads.shape
     w = matrix(module, n * width, heads.dtype)
-    if type(module) is not torch.nn.Linear and type(module).__name__ != "Conv1D":
+    if not is_plain(module):
         _check(heads, module, w)
     o, w = heads.double(), w.double().view(n, width, -1)
     square = ((o.mT @ o) * (w @ w.mT)).sum((1, 2))

@@ -25,6 +25,7 @@ class Omission:
 
     part: str
     layers: list[int]
+    why: str
 
 
 class Probe:
@@ -75,7 +76,7 @@ class Probe:
         at = self.keep.at(tokens)
         ids = sequence.ids if sequence.ids is not None and len(sequence.ids) == tokens else None
         layers = [watcher.layers[i] for i in sorted(watcher.layers)]
-        self.omitted = [Omission(p, lacking) for p in self.parts if (lacking := [layer.index for layer in layers if getattr(layer, p) is None])]
+        self.omitted = [Omission(p, lacking, watcher.why) for p in self.parts if (lacking := [layer.index for layer in layers if getattr(layer, p) is None])]
         return Capture(layers, qk_norm=watcher.qk_norm, heads=self.keep.heads, kv_of=self.keep.kv_of(heads, kv), positions=at,
                        tokens=ids if ids is None or at is None else [ids[p] for p in at], model=self.name or _name(model), sample=str(sample))
 

@@ -192,7 +192,7 @@ class Tap:
         for o in self.probe.omitted:
             if o.part not in self._said:
                 self._said.add(o.part)
-                log.warning("no %s of layers %s: the model does not show it; it is left out", o.part, o.layers)
+                log.warning("%s of layers %s is left out: %s", o.part, o.layers, o.why)
 
 
 def _whole(step) -> int:

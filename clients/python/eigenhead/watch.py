@@ -45,6 +45,7 @@ class Watcher(Recorder):
         super().__init__(model, keep.modules(layers_of(model)))
         self.keep, self.parts = keep, parts
         self.sizes: dict[int, tuple[int, int, int]] = {}  # heads, KV heads, tokens before the cut
+        self.why = "the model does not show it"  # that a part is left out
         self.busy = False  # inside the model's own attention, which may call another that is caught
         self._thread = threading.get_ident()
         self._heads: torch.Tensor | None = None  # attention's output until its projection comes
@@ -107,15 +108,22 @@ class Watcher(Recorder):
         self._masks.append((mask, tokens, causal, window, answer))
         return answer
 
-    def projected(self, module: torch.nn.Module, args: tuple) -> None:
-        """Finds the output projection: the first linear map that is fed the heads' outputs."""
+    def projected(self, module: torch.nn.Module, args: tuple, kwargs: dict) -> None:
+        """Finds the output projection: the first linear map that is fed the heads' outputs
+        and nothing else. One that has more in it than such a map leaves the part out."""
         o = self._heads
         if o is None or not args or not isinstance(x := args[0], torch.Tensor) or x.numel() != o.numel() or not output.is_projection(module):
             return
+        if not output.is_plain(module) and (kwargs or len(args) > 1):
+            return  # BERT's adds the residual stream too; the map is in it
         if not torch.equal(x.reshape(o.shape[1], -1), o.transpose(0, 1).reshape(o.shape[1], -1)):
             return
         self._heads = None
-        norms = output.write_norms(o, module)
+        try:
+            norms = output.write_norms(o, module)
+        except Exception as err:  # whatever a module says to the unit vectors
+            self.why = str(err) if isinstance(err, CaptureError) else f"{type(module).__name__}: {type(err).__name__}: {err}"
+            return
         rows = self.keep.heads
         self.layers[self._current].write_norm = norms if rows is None else norms[rows]
 
@@ -215,5 +223,5 @@ def _projections(watcher: Watcher) -> Iterator[None]:
     with contextlib.ExitStack() as undo:
         for layer, _ in watcher.modules.values():
             for module in list(layer.modules())[1:]:
-                undo.callback(module.register_forward_pre_hook(lambda m, args: watcher.projected(m, args)).remove)
+                undo.callback(module.register_forward_pre_hook(watcher.projected, with_kwargs=True).remove)
         yield

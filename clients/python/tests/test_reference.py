@@ -10,6 +10,7 @@ tf = pytest.importorskip("transformers")
 pytest.importorskip("safetensors")
 
 from eigenhead import attention, reference  # noqa: E402
+from eigenhead.probe import Probe  # noqa: E402
 from test_capture import read  # noqa: E402
 
 common = dict(vocab_size=37, hidden_size=24, intermediate_size=28, num_hidden_layers=3, num_attention_heads=4, max_position_embeddings=64)
@@ -164,3 +165,28 @@ def test_a_name_that_is_not_here_is_an_error(tmp_path, capsys, monkeypatch):
     (tmp_path / "t").write_text("a text")
     assert reference.main(["no-such/model", str(tmp_path / "t"), str(tmp_path / "out")]) == 2
     assert "cannot load it" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_the_probe_sees_what_the_reference_does(name):
+    """The same model through its own attention: every part, scale, mask, sink and slope."""
+    kind, config, _ = MODELS[name]
+    torch.manual_seed(7)
+    model = kind(config)
+    with torch.no_grad():
+        for p in model.parameters():
+            p.copy_(0.3 * torch.randn_like(p))
+    model = model.eval()
+    if name not in ("falcon", "bert"):  # in the others eager is what knows softcaps, sinks and GPT-2's scale by layer
+        model.set_attn_implementation("eager")
+    ids = list(range(2, 14))
+    want, _ = reference.reference(model, ids, "m")
+    (got,) = Probe(torch.tensor([ids]), parts=("v", "x", "write_norm")).captures(model)
+    assert (got.qk_norm, got.tokens) == (want.qk_norm, want.tokens)
+    for a, b in zip(got.layers, want.layers, strict=True):
+        assert (a.index, a.mask, a.softcap) == (b.index, b.mask, b.softcap) and a.scale == pytest.approx(b.scale)
+        for part in ("q", "k", "v", "x", "sink", "alibi"):
+            x, y = getattr(a, part), getattr(b, part)
+            assert (x is None) == (y is None), part
+            assert x is None or torch.allclose(x, y, rtol=1e-4, atol=1e-4 * y.abs().max()), part
+        assert a.write_norm is not None and a.write_norm.shape == (len(a.q),) and (a.write_norm > 0).all()
