@@ -282,7 +282,7 @@ if (page.data?.page === "run") {
     refreshHead();
   }, 500);
   const newScalars = page.later(loadScalars, 1500);
-  const newAlerts = page.later(loadAlerts, 150);
+  const newAlerts = page.later(loadAlerts, 300);
   const reload = page.later(load, 700);
   async function loadScalars() {
     try { scalars = await page.fetchJSON(`/data/runs/${encodeURIComponent(D.run)}/scalars`); drawTime(); } catch (e) { problem(e); }
