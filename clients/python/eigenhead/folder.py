@@ -25,7 +25,7 @@ class Counts:
     refused: int = 0  # another capture of that step is there, or the server does not want it
     lost: int = 0  # could not be written, or the spool was full
     waiting: int = 0  # in the spool
-    failed: int = 0  # probes that raised an error
+    failed: int = 0  # probes that raised an error, and scalars that are none
     scalars: int = 0  # lines delivered
     scalars_lost: int = 0
     probe_seconds: float = 0.0  # that training waited for probes, all together

@@ -8,10 +8,17 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from dataclasses import dataclass
 from typing import Mapping
 
 import torch
+
+from .capture import CaptureError
+
+
+_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_./-]{0,63}")  # what the server takes
+_MOST = 60  # scalars of one step: the server takes 64, and the tap adds two
 
 
 @dataclass
@@ -22,28 +29,35 @@ class Held:
     done: object | None  # an event after which it is there; None: by the device's own order
 
 
-def hold(values: Mapping[str, object]) -> dict[str, float | Held]:
-    """Numbers to keep; None is left out. Raises ValueError for what is no number."""
-    return {name: _held(name, value) for name, value in values.items() if value is not None}
+def hold(values: Mapping[str, object]) -> tuple[dict[str, float | Held], list[CaptureError]]:
+    """Numbers to keep, and what is wrong with the others; None is left out."""
+    kept, wrong = {}, []
+    for name, value in values.items():
+        try:
+            if not _NAME.fullmatch(name) or name == "step":
+                raise CaptureError(f"{name[:80]!r}: want a name of 1 to 64 letters, digits, dots, slashes, underscores and hyphens, a letter first, and not step")
+            if value is not None:
+                kept[name] = _held(name, value)
+        except CaptureError as err:
+            wrong.append(err)
+    if len(kept) > _MOST:
+        wrong.append(CaptureError(f"{len(kept)} scalars in one step, want at most {_MOST}: the first are kept"))
+    return dict(list(kept.items())[:_MOST]), wrong
 
 
 def _held(name: str, value) -> float | Held:
     if isinstance(value, torch.Tensor):
         if value.numel() != 1:
-            raise ValueError(f"{name}: shape {list(value.shape)}, want one number")
+            raise CaptureError(f"{name}: shape {list(value.shape)}, want one number")
         value = value.detach()
         if value.device.type == "cpu":
             return float(value)
-        event = None
-        if value.device.type == "cuda":
-            value = value.reshape(()).clone()  # a running sum may be zeroed in place before it is read
-            event = torch.cuda.current_stream(value.device).record_event()
-            return Held(value, event)
-        return Held(value.reshape(()).clone(), event)
+        value = value.reshape(()).clone()  # a running sum may be zeroed in place before it is read
+        return Held(value, torch.cuda.current_stream(value.device).record_event() if value.device.type == "cuda" else None)
     try:
         return float(value)
     except (TypeError, ValueError) as err:
-        raise ValueError(f"{name}: {type(value).__name__}, want one number") from err
+        raise CaptureError(f"{name}: {type(value).__name__}, want one number") from err
 
 
 def settle(rows: list[dict[str, float | Held]]) -> list[dict[str, float]]:
@@ -52,8 +66,8 @@ def settle(rows: list[dict[str, float | Held]]) -> list[dict[str, float]]:
     out = [dict(row) for row in rows]
     for device in {v.tensor.device for _, _, v in held}:
         mine = [entry for entry in held if entry[2].tensor.device == device]
-        if mine[-1][2].done is not None:
-            for _, _, v in mine:
+        for _, _, v in mine:
+            if v.done is not None:
                 v.done.synchronize()
         numbers = torch.stack([v.tensor.to(torch.float32 if device.type == "mps" else torch.float64) for _, _, v in mine]).tolist()
         for (i, name, _), number in zip(mine, numbers):
@@ -62,7 +76,10 @@ def settle(rows: list[dict[str, float | Held]]) -> list[dict[str, float]]:
 
 
 def lines(steps: list[int], rows: list[dict[str, float]]) -> bytes:
-    """JSON lines {"step": …, "loss": …}; what JSON has no number for is its name."""
+    """JSON lines {"step": …, "loss": …}; what JSON has no number for is its name.
+
+    At most 120 bytes for each number: a post of the writer stays below the server's 1 MiB.
+    """
     return b"".join(json.dumps({"step": step} | {name: _json(v) for name, v in row.items()}).encode() + b"\n" for step, row in zip(steps, rows))
 
 

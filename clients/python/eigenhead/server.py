@@ -5,6 +5,7 @@ It is called by one thread, the writer's, and may take as long as it likes there
 
 from __future__ import annotations
 
+import base64
 import email.utils
 import hashlib
 import http.client
@@ -24,7 +25,9 @@ log = logging.getLogger("eigenhead")
 
 _FIRST, _MOST = 1.0, 60.0  # seconds between attempts: doubled up to the most; chosen
 _LONGEST = 3600.0  # the longest Retry-After that is believed; chosen
-_TRIES = 10  # answers of 5xx to one file before it goes: the server lives and cannot take it; chosen
+_TRIES = 10  # answers of 500 to one file, while others are taken, before it goes; chosen
+_BROKEN = 3  # answers of 400 to one file before it goes: a body may break on its way, once; chosen
+_WAITS = {401, 403, 408, 429, 502, 503, 504, 507}  # says nothing of the file
 _LOCAL = {"localhost", "127.0.0.1", "::1"}
 
 
@@ -34,7 +37,8 @@ class Server:
     What it does not take now waits in the folder spool (by default one for each server
     in the user's cache folder), at most spool_bytes of it, and is sent by this process
     or a later one. 200 and 201 are taken; 409 and other refusals are logged and not
-    sent again; 429 waits as Retry-After says; 401, 403, 5xx and silence are tried again.
+    sent again; 429 waits as Retry-After says; 401, 403, a full disk there and silence
+    are tried again as long as it takes, 400 and 500 a few times.
     """
 
     def __init__(self, url: str, token: str | None = None, *, spool=None, spool_bytes: int = 1 << 30, timeout: float = 30.0,
@@ -57,7 +61,9 @@ class Server:
         self._connection: http.client.HTTPConnection | None = None
         self._retry_at = 0.0 if self.spool.entries() else None  # monotonic; None: all is well
         self._delay = _FIRST
-        self._tries: dict[str, int] = {}
+        self._tries: dict[str, int] = {}  # by file, how often it was not taken
+        self._since: dict[str, int] = {}  # by file, how many had been taken before that
+        self._accepted = 0
         self._said: set[str] = set()
         self._aborted = False
         self._jitter = random.Random()  # of our own: training's draws stay as they are
@@ -116,11 +122,11 @@ class Server:
                 pass
 
     def _deliver(self, run: str, capture: bool, body: Body) -> None:
-        size = sum(len(chunk) for chunk in body())
-        if self._retry_at is None and not self._aborted and self._post(run, capture, body, size):
+        if self._retry_at is None and not self._aborted and self._post(run, capture, body):
             return
         if self._retry_at is None:
             self._retry_at = 0.0
+        size = sum(len(chunk) for chunk in body())
         if not self.spool.add(run, capture, body, size):
             log.warning("%s: a capture of %d bytes is larger than the spool's %d and is lost", self.url, size, self.spool.limit)
         self.counts.lost += self.spool.lost
@@ -134,14 +140,17 @@ class Server:
             data = entry.path.read_bytes()
         except FileNotFoundError:
             return  # another process sent it
-        if self._post(entry.run, entry.capture, lambda: [data], len(data), entry):
+        if self._post(entry.run, entry.capture, lambda: [data], entry):
             self.spool.remove(entry)
             self._tries.pop(entry.path.name, None)
+            self._since.pop(entry.path.name, None)
 
-    def _post(self, run: str, capture: bool, body: Body, size: int, entry: Entry | None = None) -> bool:
+    def _post(self, run: str, capture: bool, body: Body, entry: Entry | None = None) -> bool:
         """Whether the file needs no more sending, because it was taken or never will be."""
         what = "captures" if capture else "scalars"
-        headers = {"Content-Length": str(size), "Content-Type": "application/octet-stream" if capture else "application/x-ndjson"}
+        size, digest = _measure(body)
+        headers = {"Content-Length": str(size), "Content-Type": "application/octet-stream" if capture else "application/x-ndjson",
+                   "Content-Digest": f"sha-256=:{base64.b64encode(digest).decode()}:"}
         if self._token:
             headers["Authorization"] = f"Bearer {self._token}"
         try:
@@ -153,11 +162,11 @@ class Server:
         if status in (200, 201, 202, 204):
             self._taken(capture, body)
             return True
-        if status in (401, 403, 408, 429) or status >= 500:
-            self._again(status, after, text, entry)
-            gone = entry is not None and self._tries.get(entry.path.name, 0) >= _TRIES
+        if status in _WAITS or status == 400 or status >= 500:
+            self._again(status, after, text)
+            gone = entry is not None and self._hopeless(entry.path.name, status)
             if gone:
-                self._refuse(run, capture, f"answered {status} {_TRIES} times: {text}")
+                self._refuse(run, capture, f"answered {status} again and again: {text}")
             return gone
         self._refuse(run, capture, f"answered {status}: {text}")
         return True
@@ -195,6 +204,7 @@ class Server:
         return answer.status, answer.getheader("Retry-After"), _message(text)
 
     def _taken(self, capture: bool, body: Body) -> None:
+        self._accepted += 1
         if capture:
             self.counts.delivered += 1
         else:
@@ -205,9 +215,15 @@ class Server:
             self._retry_at = 0.0
         self._delay = _FIRST
 
-    def _again(self, status: int, after: str | None, text: str, entry: Entry | None) -> None:
-        if status >= 500 and entry is not None:
-            self._tries[entry.path.name] = self._tries.get(entry.path.name, 0) + 1
+    def _hopeless(self, name: str, status: int) -> bool:
+        """Counts an answer that did not take a file; whether another try makes no sense."""
+        self._since.setdefault(name, self._accepted)
+        self._tries[name] = self._tries.get(name, 0) + 1
+        if status in _WAITS:
+            return False
+        return self._tries[name] >= _BROKEN if status == 400 else self._tries[name] >= _TRIES and self._accepted > self._since[name]
+
+    def _again(self, status: int, after: str | None, text: str) -> None:
         if status in (401, 403):
             self._once("token", "%s: answered %d: %s; captures wait in %s until the token is right", self.url, status, text, self.spool.path)
         self._later(f"answered {status}: {text}", _seconds(after) if status in (429, 503) else None)
@@ -240,6 +256,15 @@ class Server:
         if self._connection is not None:
             self._connection.close()
         self._connection = None
+
+
+def _measure(body: Body) -> tuple[int, bytes]:
+    """How many bytes, and their SHA-256."""
+    size, digest = 0, hashlib.sha256()
+    for chunk in body():
+        size += len(chunk)
+        digest.update(chunk)
+    return size, digest.digest()
 
 
 def _message(text: str) -> str:

@@ -17,6 +17,7 @@ import weakref
 import torch
 
 from . import scalars as numbers
+from .capture import CaptureError
 from .folder import Counts, Folder
 from .probe import Probe
 from .guard import unwrapped
@@ -88,7 +89,7 @@ class Tap:
         """The run's name; None before it has one."""
         return self._run
 
-    def step(self, step: int, **scalars) -> None:
+    def step(self, step: int, /, **scalars) -> None:
         """Tells of a training step that is done: its scalars, and a probe if it is time.
 
         Scalars are numbers or tensors of one element; a tensor on an accelerator is not
@@ -98,19 +99,20 @@ class Tap:
             return
         try:
             step = _whole(step)
-            held = numbers.hold(scalars)
+            held = self._hold(step, scalars)
             if step % self.every == 0 and step != self._probed:
                 self._look(step, held)
             self._tell(step, held)
         except Exception as err:
             self._fail(step, err)
 
-    def scalars(self, step: int, **scalars) -> None:
+    def scalars(self, step: int, /, **scalars) -> None:
         """Tells numbers of a step and no more; several calls for one step add up."""
         if not self.active:
             return
         try:
-            self._tell(_whole(step), numbers.hold(scalars))
+            step = _whole(step)
+            self._tell(step, self._hold(step, scalars))
         except Exception as err:
             self._fail(step, err)
 
@@ -143,7 +145,7 @@ class Tap:
     def _open(self) -> Writer:
         """The writer, made where it is first needed: not in processes that never write."""
         if self._closed:
-            raise ValueError("the tap is closed, want step before close")
+            raise CaptureError("the tap is closed, want step before close")
         if self._writer is None:
             sink, token = self._sink
             if isinstance(sink, (str, os.PathLike)):
@@ -159,6 +161,12 @@ class Tap:
             self._at_exit = lambda: (tap := this()) and tap.close()
             atexit.register(self._at_exit)
         return self._writer
+
+    def _hold(self, step: int, scalars: dict) -> dict:
+        held, wrong = numbers.hold(scalars)
+        for err in wrong:
+            self._fail(step, err)
+        return held
 
     def _look(self, step: int, held: dict) -> None:
         start = time.perf_counter()
@@ -186,7 +194,8 @@ class Tap:
         kind = f"{type(err).__name__}: {err}"
         if kind not in self._said and len(self._said) < 100:
             self._said.add(kind)
-            log.warning("eigenhead's probe failed at step %s and training goes on (said once, counted in tap.counts): %s", step, kind, exc_info=err)
+            log.warning("eigenhead's tap failed at step %s and training goes on (said once, counted in tap.counts): %s", step, kind,
+                        exc_info=None if isinstance(err, CaptureError) else err)  # of our own errors the text says all
 
     def _omissions(self) -> None:
         for o in self.probe.omitted:
@@ -198,5 +207,5 @@ class Tap:
 def _whole(step) -> int:
     step = int(step)
     if not 0 <= step < _MOST_STEP:
-        raise ValueError(f"step: {step}, want 0 to 2^53 - 1")
+        raise CaptureError(f"step: {step}, want 0 to 2^53 - 1")
     return step

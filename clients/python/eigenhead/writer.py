@@ -18,7 +18,7 @@ from .capture import Capture
 log = logging.getLogger("eigenhead")
 
 _FLUSH = 1.0  # seconds that scalars gather; chosen
-_BATCH = 1000  # scalars that go at once; chosen
+_BATCH = 8000  # numbers that go at once: below the server's 1 MiB, at 120 bytes each
 _ROWS = 100_000  # scalars kept at most: a day at a step a second; chosen
 
 
@@ -99,8 +99,8 @@ class Writer:
         with self._wake:
             while True:
                 now = time.monotonic()
-                if self._rows and (self._closing or now >= self._flush_at or len(self._rows) >= _BATCH):
-                    return self._scalars(len(self._rows))
+                if self._rows and (self._closing or now >= self._flush_at):
+                    return self._scalars()
                 if self._jobs:
                     return self._capture(self._jobs.popleft())
                 if self._closing:
@@ -110,8 +110,11 @@ class Writer:
                 due = [t - now for t in (self._flush_at if self._rows else None, self._tick_at) if t is not None]
                 self._wake.wait(max(min(due), 0.0) if due else None)
 
-    def _scalars(self, n: int):
-        rows = [self._rows.popleft() for _ in range(min(n, _BATCH))]
+    def _scalars(self):
+        rows, n = [], 0
+        while self._rows and n + len(self._rows[0][1]) <= _BATCH:
+            rows.append(self._rows.popleft())
+            n += len(rows[-1][1]) + 1
         self._flush_at = time.monotonic() if self._rows else None
 
         def work() -> None:

@@ -265,9 +265,34 @@ def test_500_is_tried_again_and_others_go_past_it(monitor, tmp_path, caplog):
         for step in (5, 6, 7):
             tap.step(step)
         until(lambda: tap.counts.refused == 1 and m.meta() == [6, 7])
-        assert tap.close().waiting == 0 and f"answered 500 {server._TRIES} times" in caplog.text
+        assert tap.close().waiting == 0 and "answered 500 again and again" in caplog.text
     finally:
         m.close()
+
+
+@pytest.mark.parametrize("status", [507, 503, 500])
+def test_a_server_that_takes_nothing_loses_nothing(status, monitor, tmp_path):
+    """A full disk there, or an error in it: as many tries as it takes."""
+    n = 3 * server._TRIES
+    monitor.answers = [(status, {})] * n
+    tap = tap_to(monitor.url, tmp_path)
+    tap.step(0)
+    tap.step(1)
+    until(lambda: monitor.meta() == [0, 1])
+    assert len(monitor.asked) == n + 2 and tap.close().refused == 0
+
+
+def test_400_is_tried_again_twice(monitor, tmp_path):
+    """A body can break on its way; one that is wrong stays wrong."""
+    monitor.answers = [(400, {})]
+    with tap_to(monitor.url, tmp_path) as tap:
+        tap.step(0)
+        until(lambda: monitor.meta() == [0])
+        monitor.answers = [(400, {})] * 9
+        tap.step(1)
+        until(lambda: tap.counts.refused == 1)
+        assert 9 - len(monitor.answers) in (server._BROKEN, server._BROKEN + 1), "once more where it did not wait first"
+        monitor.answers = []
 
 
 def test_a_wrong_token_waits_for_the_right_one(monitor, tmp_path, caplog):
@@ -378,15 +403,27 @@ class TestSpool:
 
 class TestScalars:
     def test_numbers_are_settled_in_one_go(self):
-        rows = [scalars.hold({"a": 1, "b": torch.tensor([2.5]), "c": None}), {"a": scalars.Held(torch.tensor(3.0), None), "d": scalars.Held(torch.tensor(4), None)}]
-        assert rows[0] == {"a": 1.0, "b": 2.5}
+        first, wrong = scalars.hold({"a": 1, "b": torch.tensor([2.5]), "c": None})
+        rows = [first, {"a": scalars.Held(torch.tensor(3.0), None), "d": scalars.Held(torch.tensor(4), None)}]
+        assert rows[0] == {"a": 1.0, "b": 2.5} and not wrong
         assert scalars.settle(rows) == [{"a": 1.0, "b": 2.5}, {"a": 3.0, "d": 4.0}]
 
     def test_a_tensor_elsewhere_is_copied_and_not_read(self):
         """The meta device has no numbers: reading one would raise."""
         loss = torch.ones((), device="meta", requires_grad=True)
-        held = scalars.hold({"loss": loss})["loss"]
+        held = scalars.hold({"loss": loss})[0]["loss"]
         assert isinstance(held, scalars.Held) and not held.tensor.requires_grad and held.tensor is not loss
+
+    def test_a_post_stays_below_the_servers_limit(self, monitor, tmp_path, monkeypatch):
+        monkeypatch.setattr(writer, "_FLUSH", 0.5)
+        sizes, own = [], monitor.answer
+        monitor.answer = lambda path, headers, body: (sizes.append(len(body)), own(path, headers, body))[1]
+        with tap_to(monitor.url, tmp_path, run="r") as tap:
+            tap.every = 10**9
+            for step in range(1, 401):
+                tap.step(step, **{f"{i:064d}".replace("0", "n", 1): -1.2345678901234567e-300 for i in range(60)})
+        assert len(sizes) > 1 and max(sizes) < 1 << 20 and sum(sizes) > 1 << 21
+        assert [r["step"] for r in monitor.scalars] == list(range(1, 401))
 
     def test_rows_are_bounded(self, tmp_path, monkeypatch):
         monkeypatch.setattr(writer, "_ROWS", 5)

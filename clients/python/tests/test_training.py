@@ -287,7 +287,7 @@ def test_a_probe_that_fails_is_said_once_and_counted(tmp_path, caplog):
         with pytest.raises(ZeroDivisionError):
             tap.check()
     assert tap.counts.failed == 4 and tap.counts.captured == 0
-    said = [r for r in caplog.records if "probe failed" in r.message]
+    said = [r for r in caplog.records if "tap failed" in r.message]
     assert len(said) == 1 and said[0].exc_info
     rows = [json.loads(line) for line in (tmp_path / "scalars.jsonl").read_text().splitlines()]
     assert [r["tap_failed"] for r in rows] == [1.0, 2.0, 3.0, 4.0]
@@ -298,9 +298,13 @@ def test_wrong_scalars_and_steps_do_not_stop_training(tmp_path, caplog):
         tap.step(0, loss=torch.ones(3))
         tap.step(-1, loss=1.0)
         tap.step(1, loss="much", lr=None)
-        tap.step(2, loss=torch.tensor([1.5], requires_grad=True), lr=None)
-    assert tap.counts.failed == 3 and tap.counts.captured == 2
-    assert "loss: shape [3], want one number" in caplog.text and "step: -1" in caplog.text and "loss: str, want one number" in caplog.text
+        tap.step(2, loss=torch.tensor([1.5], requires_grad=True), lr=None, **{"a b": 1.0, "step": 3.0})
+        tap.scalars(3, **{f"n{i}": 1.0 for i in range(70)})
+    assert tap.counts.failed == 6 and tap.counts.captured == 2 * 3, "a probe does not wait for better scalars"
+    for said in ("loss: shape [3], want one number", "step: -1", "loss: str, want one number", "'a b': want a name", "'step': want a name", "70 scalars in one step"):
+        assert said in caplog.text
+    rows = [json.loads(line) for line in (tmp_path / "scalars.jsonl").read_text().splitlines()]
+    assert [r.get("loss") for r in rows if r["step"] == 2] == [1.5] and len(rows[-1]) <= 64
 
 
 def test_a_closed_tap_takes_nothing_more(tmp_path, caplog):
