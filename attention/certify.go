@@ -1,6 +1,7 @@
 package attention
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -51,6 +52,9 @@ func Certify(ctx context.Context, a *Operator, t *TopValues, seed uint64) error 
 		return nil // so few tokens that the theorem says nothing
 	}
 	theta, err := deflated(ctx, a, t.V.Row(0), steps, seed)
+	if stop := cmp.Or(ctx.Err(), a.ctx.Err()); stop != nil {
+		return stop
+	}
 	if err != nil {
 		return err
 	}

@@ -18,6 +18,7 @@ type MaskedOperator struct {
 	*tiles
 	kept
 	squares float64
+	ctx     context.Context
 }
 
 var _ spectrum.PairOperator = (*MaskedOperator)(nil)
@@ -39,7 +40,7 @@ func NewMasked(ctx context.Context, p head.Pair, opts *Options) (*MaskedOperator
 	if err != nil {
 		return nil, err
 	}
-	e := &MaskedOperator{tiles: t, kept: newKept(t, o.Memory)}
+	e := &MaskedOperator{ctx: ctx, tiles: t, kept: newKept(t, o.Memory)}
 	for b := range t.count() {
 		if err := ctx.Err(); err != nil {
 			return nil, err
@@ -66,6 +67,8 @@ func (e *MaskedOperator) MulT(dst, x linalg.Matrix) { mulT(e, e.tiles, dst, x) }
 
 // MulPair computes y = x·Eᵀ and z = w·E, or y·E where w is empty, in one pass.
 func (e *MaskedOperator) MulPair(y, z, x, w linalg.Matrix) { mulPair(e, e.tiles, y, z, x, w) }
+
+func (e *MaskedOperator) stopped() bool { return e.ctx.Err() != nil }
 
 func (e *MaskedOperator) block(b int) (linalg.Matrix, span) {
 	if e.blocks[b].Rows > 0 {

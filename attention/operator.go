@@ -11,7 +11,9 @@ import (
 )
 
 // Operator is A = softmax of a head's masked scores, as a thing that multiplies.
-// Not safe for concurrent use: it owns its buffers.
+// Not safe for concurrent use: it owns its buffers. Once the context of New is done
+// its products are worth nothing: Top and Certify, which have one of their own,
+// report either.
 type Operator struct {
 	*tiles
 	kept
@@ -19,6 +21,7 @@ type Operator struct {
 	factor []float64 // A[i,j] = factor_i · exp(z_ij − shift_i)
 	shift  []float64 // the largest z_ij
 	tops   []float64 // of the rows of a block
+	ctx    context.Context
 }
 
 var _ spectrum.PairOperator = (*Operator)(nil)
@@ -42,7 +45,7 @@ func New(ctx context.Context, p head.Pair, opts *Options) (*Operator, error) {
 		panic(fmt.Sprintf("attention: head %v: %d token ids for %d tokens", p.ID, len(o.Tokens), t.T))
 	}
 	t.ramp()
-	a := &Operator{tiles: t, stats: newRowStats(t.T, p.Sink != nil, o.Tokens != nil),
+	a := &Operator{ctx: ctx, tiles: t, stats: newRowStats(t.T, p.Sink != nil, o.Tokens != nil),
 		factor: make([]float64, t.T), shift: make([]float64, t.T), kept: newKept(t, o.Memory)}
 	a.stats.ColumnRows = columnRows(p.Mask, t.T)
 	a.stats.LogitError = t.logitError()
@@ -59,6 +62,8 @@ func (a *Operator) Stats() *RowStats { return a.stats }
 
 // Dims returns T, T.
 func (a *Operator) Dims() (rows, cols int) { return a.T, a.T }
+
+func (a *Operator) stopped() bool { return a.ctx.Err() != nil }
 
 // block returns block b of A, kept or computed anew with the same bits.
 func (a *Operator) block(b int) (linalg.Matrix, span) {

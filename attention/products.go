@@ -2,9 +2,12 @@ package attention
 
 import "github.com/eigenhead/eigenhead/linalg"
 
-// blocker hands out the blocks of rows of a matrix, one at a time.
+// blocker hands out the blocks of rows of a matrix, one at a time. Products end
+// early, with anything in them, once it is stopped: whoever asked looks at its
+// context after each, and one product of a long context takes many seconds.
 type blocker interface {
 	block(b int) (linalg.Matrix, span)
+	stopped() bool
 }
 
 // Mul computes dst = x·Aᵀ: row r of dst is A times row r of x.
@@ -20,7 +23,7 @@ func (a *Operator) MulPair(y, z, x, w linalg.Matrix) { mulPair(a, a.tiles, y, z,
 func mul(a blocker, t *tiles, dst, x linalg.Matrix) {
 	for from := 0; from < x.Rows; from += linalg.Few {
 		in, out := t.vectors.begin(t.T, x, from)
-		for b := range t.count() {
+		for b := 0; b < t.count() && !a.stopped(); b++ {
 			m, s := a.block(b)
 			linalg.AddMulFew(out.ColSlice(s.from, s.to), in.ColSlice(s.lo, s.hi), m) // [4, cols]·[rows, cols]ᵀ
 		}
@@ -31,7 +34,7 @@ func mul(a blocker, t *tiles, dst, x linalg.Matrix) {
 func mulT(a blocker, t *tiles, dst, x linalg.Matrix) {
 	for from := 0; from < x.Rows; from += linalg.Few {
 		in, out := t.vectors.begin(t.T, x, from)
-		for b := range t.count() {
+		for b := 0; b < t.count() && !a.stopped(); b++ {
 			m, s := a.block(b)
 			linalg.AddMulFewT(out.ColSlice(s.lo, s.hi), in.ColSlice(s.from, s.to), m) // [4, rows]·[rows, cols]
 		}
@@ -50,7 +53,7 @@ func mulPair(a blocker, t *tiles, y, z, x, w linalg.Matrix) {
 		if w.Rows > 0 {
 			left = t.vectors.second(t.T, w, from)
 		}
-		for b := range t.count() {
+		for b := 0; b < t.count() && !a.stopped(); b++ {
 			m, s := a.block(b)
 			step := max(4, pairNumbers/m.Cols&^3)
 			for i := 0; i < m.Rows; i += step {

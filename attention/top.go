@@ -1,6 +1,7 @@
 package attention
 
 import (
+	"cmp"
 	"context"
 	"math"
 
@@ -51,6 +52,9 @@ type TopValues struct {
 func Top(ctx context.Context, a *Operator, seed uint64) (*TopValues, error) {
 	k := min(2, a.T)
 	l, err := spectrum.Top(ctx, a, spectrum.TopOptions{K: k, Block: 4, Seed: seed})
+	if stop := a.ctx.Err(); stop != nil {
+		err = stop // whatever it looked like
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -58,6 +62,9 @@ func Top(ctx context.Context, a *Operator, seed uint64) (*TopValues, error) {
 	trivial := math.Sqrt(float64(a.T)) // √(‖A‖₁‖A‖_∞), and ‖A‖_∞ ≤ 1
 	r := &TopValues{Residual: l.Residual, Rounding: min(relative*l.Sigma[0], trivial), Products: l.Products, V: l.V}
 	upper := a.collatzWielandt(l.V.Row(0), l.Sigma[0])
+	if err := cmp.Or(ctx.Err(), a.ctx.Err()); err != nil {
+		return nil, err
+	}
 	r.First = TopValue{Value: l.Sigma[0], Kind: KindBracket, UpperKind: KindBracket,
 		Upper: upper + relative*upper, Bound: upper - l.Sigma[0] + relative*upper}
 	if k == 2 {
@@ -94,9 +101,13 @@ func (a *Operator) relativeError() float64 {
 // numbers keep every component's relative accuracy, however small: repeating them
 // makes x as good in its tiny components as in its large ones. Most heads need
 // three; where the bound stays above tight·σ₁ it goes on, up to sweeps, and the
-// best bound counts, as each of them is one.
+// best bound counts, as each of them is one. Long contexts, where a sweep takes
+// seconds, are content with less.
 func (a *Operator) collatzWielandt(v []float64, theta float64) float64 {
-	const sweeps, tight = 40, 1e-9
+	sweeps, tight := 40, 1e-9
+	if a.T > 4*longT {
+		sweeps, tight = 6, 1e-7
+	}
 	x, y, middle := linalg.New(1, a.T), linalg.New(1, a.T), linalg.New(1, a.T)
 	for i, c := range v {
 		x.Data[i] = math.Abs(c)

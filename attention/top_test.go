@@ -1,6 +1,8 @@
 package attention
 
 import (
+	"context"
+	"errors"
 	"math"
 	"math/rand/v2"
 	"runtime"
@@ -341,5 +343,39 @@ func same(t *testing.T, a, b linalg.Matrix) {
 	t.Helper()
 	if !slices.Equal(a.Data, b.Data) {
 		t.Error("not the same bits")
+	}
+}
+
+// A product of a long context takes seconds: it ends when its context does.
+func TestProductsStop(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
+	p := gaussianPair(3, 300, 8, head.Causal)
+	a, err := New(ctx, p, &Options{Memory: -1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := NewMasked(ctx, p, &Options{Memory: -1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := Top(ctx, a, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cancel()
+	x, y := linalg.New(1, 300), linalg.New(1, 300)
+	for i := range x.Data {
+		x.Data[i] = 1
+	}
+	for _, op := range []spectrum.Operator{a, e} {
+		if op.Mul(y, x); linalg.Max(y.Data) != 0 {
+			t.Errorf("%T went on", op)
+		}
+	}
+	if _, err := Top(background, a, 1); !errors.Is(err, context.Canceled) {
+		t.Errorf("σ of a stopped operator: %v", err)
+	}
+	if err := Certify(background, a, r, 1); !errors.Is(err, context.Canceled) {
+		t.Errorf("certificate of a stopped operator: %v", err)
 	}
 }

@@ -403,3 +403,28 @@ func TestTimes(t *testing.T) {
 		}
 	}
 }
+
+// sizeOf is an upper bound, and as close as stated.
+func TestSizeOf(t *testing.T) {
+	rng := rand.New(rand.NewPCG(22, 1))
+	for _, d := range []int{1, 2, 7, 64} {
+		for _, r := range []linalg.Matrix{randomMatrix(rng, d, d), withSpectrum(rng, d, d, []float64{1e-8}), linalg.New(d, d), identity(d)} {
+			want, err := linalg.SingularValues(r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			above := math.Pow(float64(d), 1/math.Ldexp(1, squarings+2))
+			if got := sizeOf(r); !(got >= want[0]*(1-1e-13) && got <= want[0]*above*(1+1e-13)) {
+				t.Errorf("d = %d: %v, want %v to %v", d, got, want[0], want[0]*above)
+			}
+		}
+	}
+}
+
+func identity(d int) linalg.Matrix {
+	m := linalg.New(d, d)
+	for i := range d {
+		m.Set(i, i, 1)
+	}
+	return m
+}
