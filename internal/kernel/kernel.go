@@ -1,9 +1,10 @@
 // Package kernel holds the inner loops of the project: blocked products in
-// float32 and float64, dot, axpy and the exponential, in assembly for AVX2,
-// AVX-512 and NEON with portable Go twins. The CPU, or EIGENHEAD_KERNEL, decides once
-// which set runs. Splitting is fixed by the shapes, so bits depend on the set
-// and the input only, never on the number of cores. It knows slices and
-// strides, not matrices, and starts no goroutine of its own.
+// float32 and float64, dot, axpy and the exponential, and files' 16-bit and
+// quantized numbers as float32, in assembly for AVX2, AVX-512 and NEON with
+// portable Go twins. The CPU, or EIGENHEAD_KERNEL, decides once which set runs.
+// Splitting is fixed by the shapes, so bits depend on the set and the input only,
+// never on the number of cores. It knows slices and strides, not matrices, and
+// starts no goroutine of its own.
 package kernel
 
 //go:generate sh -c "go -C asm build -o ../asm.bin . && ./asm.bin -out kernel_amd64.s -stubs stubs_amd64.go -pkg kernel && rm asm.bin"

@@ -1958,41 +1958,42 @@ loop:
 	VPBROADCASTD 2(DX), Y1
 	VPSRLVD      lanes_256<>+0(SB), Y1, Y1
 	VMOVUPS      i32_256_16<>+0(SB), Y2
-	VMOVUPS      i32_256_15<>+0(SB), Y3
-	VPMOVZXBD    6(DX), Y5
-	VPAND        Y3, Y5, Y4
-	VPSRLD       $0x04, Y5, Y5
-	VPSLLD       $0x04, Y1, Y6
-	VPAND        Y2, Y6, Y6
-	VPOR         Y6, Y4, Y4
-	VPSUBD       Y2, Y4, Y4
-	VCVTDQ2PS    Y4, Y4
-	VMULPS       Y0, Y4, Y4
-	VMOVUPS      Y4, (CX)
-	VPSRLD       $0x0c, Y1, Y4
-	VPAND        Y2, Y4, Y4
-	VPOR         Y4, Y5, Y5
-	VPSUBD       Y2, Y5, Y5
+	VMOVUPS      i32_256_16<>+0(SB), Y3
+	VMOVUPS      i32_256_15<>+0(SB), Y4
+	VPMOVZXBD    6(DX), Y6
+	VPAND        Y4, Y6, Y5
+	VPSRLD       $0x04, Y6, Y6
+	VPSLLD       $0x04, Y1, Y7
+	VPAND        Y2, Y7, Y7
+	VPOR         Y7, Y5, Y5
+	VPSUBD       Y3, Y5, Y5
 	VCVTDQ2PS    Y5, Y5
 	VMULPS       Y0, Y5, Y5
-	VMOVUPS      Y5, 64(CX)
-	VPMOVZXBD    14(DX), Y4
-	VPAND        Y3, Y4, Y3
-	VPSRLD       $0x04, Y4, Y4
-	VPSRLD       $0x04, Y1, Y5
+	VMOVUPS      Y5, (CX)
+	VPSRLD       $0x0c, Y1, Y5
 	VPAND        Y2, Y5, Y5
-	VPOR         Y5, Y3, Y3
-	VPSUBD       Y2, Y3, Y3
-	VCVTDQ2PS    Y3, Y3
-	VMULPS       Y0, Y3, Y3
-	VMOVUPS      Y3, 32(CX)
-	VPSRLD       $0x14, Y1, Y1
-	VPAND        Y2, Y1, Y1
-	VPOR         Y1, Y4, Y4
-	VPSUBD       Y2, Y4, Y4
+	VPOR         Y5, Y6, Y6
+	VPSUBD       Y3, Y6, Y6
+	VCVTDQ2PS    Y6, Y6
+	VMULPS       Y0, Y6, Y6
+	VMOVUPS      Y6, 64(CX)
+	VPMOVZXBD    14(DX), Y5
+	VPAND        Y4, Y5, Y4
+	VPSRLD       $0x04, Y5, Y5
+	VPSRLD       $0x04, Y1, Y6
+	VPAND        Y2, Y6, Y6
+	VPOR         Y6, Y4, Y4
+	VPSUBD       Y3, Y4, Y4
 	VCVTDQ2PS    Y4, Y4
 	VMULPS       Y0, Y4, Y4
-	VMOVUPS      Y4, 96(CX)
+	VMOVUPS      Y4, 32(CX)
+	VPSRLD       $0x14, Y1, Y1
+	VPAND        Y2, Y1, Y1
+	VPOR         Y1, Y5, Y5
+	VPSUBD       Y3, Y5, Y5
+	VCVTDQ2PS    Y5, Y5
+	VMULPS       Y0, Y5, Y5
+	VMOVUPS      Y5, 96(CX)
 	ADDQ         $+22, DX
 	ADDQ         $+128, CX
 	DECQ         AX
@@ -5359,24 +5360,25 @@ loop:
 	VPBROADCASTD 2(DX), Z1
 	VPSRLVD      lanes_512<>+0(SB), Z1, Z1
 	VMOVUPS      i32_512_16<>+0(SB), Z2
-	VMOVUPS      i32_512_15<>+0(SB), Z3
-	VPMOVZXBD    6(DX), Z4
-	VPANDD       Z3, Z4, Z3
-	VPSRLD       $0x04, Z4, Z4
-	VPSLLD       $0x04, Z1, Z5
-	VPANDD       Z2, Z5, Z5
-	VPORD        Z5, Z3, Z3
-	VPSUBD       Z2, Z3, Z3
-	VCVTDQ2PS    Z3, Z3
-	VMULPS       Z0, Z3, Z3
-	VMOVUPS      Z3, (CX)
-	VPSRLD       $0x0c, Z1, Z1
-	VPANDD       Z2, Z1, Z1
-	VPORD        Z1, Z4, Z4
-	VPSUBD       Z2, Z4, Z4
+	VMOVUPS      i32_512_16<>+0(SB), Z3
+	VMOVUPS      i32_512_15<>+0(SB), Z4
+	VPMOVZXBD    6(DX), Z5
+	VPANDD       Z4, Z5, Z4
+	VPSRLD       $0x04, Z5, Z5
+	VPSLLD       $0x04, Z1, Z6
+	VPANDD       Z2, Z6, Z6
+	VPORD        Z6, Z4, Z4
+	VPSUBD       Z3, Z4, Z4
 	VCVTDQ2PS    Z4, Z4
 	VMULPS       Z0, Z4, Z4
-	VMOVUPS      Z4, 64(CX)
+	VMOVUPS      Z4, (CX)
+	VPSRLD       $0x0c, Z1, Z1
+	VPANDD       Z2, Z1, Z1
+	VPORD        Z1, Z5, Z5
+	VPSUBD       Z3, Z5, Z5
+	VCVTDQ2PS    Z5, Z5
+	VMULPS       Z0, Z5, Z5
+	VMOVUPS      Z5, 64(CX)
 	ADDQ         $+22, DX
 	ADDQ         $+128, CX
 	DECQ         AX

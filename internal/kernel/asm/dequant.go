@@ -12,42 +12,14 @@ import (
 // perhaps a minimum m, both F16. The low nibbles of 16 bytes are numbers 0 to 15, the
 // high ones 16 to 31.
 func dequant(s isa) {
-	s.blocks("q40", "d·(q − 8), q in nibbles", 18, func(src Register, put func(q VecVirtual, first int)) {
-		d, eight := s.half(Mem{Base: src}), s.each(8)
-		s.nibbles(Mem{Base: src, Disp: 2}, func(q VecVirtual, first int) {
-			VPSUBD(eight, q, q)
-			VCVTDQ2PS(q, q)
-			VMULPS(d, q, q)
-			put(q, first)
-		})
-	})
-	s.blocks("q41", "d·q + m, q in nibbles", 20, func(src Register, put func(q VecVirtual, first int)) {
-		d, m := s.half(Mem{Base: src}), s.half(Mem{Base: src, Disp: 2})
-		s.nibbles(Mem{Base: src, Disp: 4}, func(q VecVirtual, first int) {
-			VCVTDQ2PS(q, q)
-			VFMADD213PS(m, d, q) // as rounded twice: the product is exact
-			put(q, first)
-		})
-	})
-	s.blocks("q50", "d·(q − 16), q in nibbles and a word of fifth bits", 22, func(src Register, put func(q VecVirtual, first int)) {
-		d, h, sixteen := s.half(Mem{Base: src}), s.bitOfEach(Mem{Base: src, Disp: 2}), s.each(16)
-		s.nibbles(Mem{Base: src, Disp: 6}, func(q VecVirtual, first int) {
-			s.or(s.shifted(h, 4-first, sixteen), q, q)
-			VPSUBD(sixteen, q, q)
-			VCVTDQ2PS(q, q)
-			VMULPS(d, q, q)
-			put(q, first)
-		})
-	})
-	s.blocks("q51", "d·q + m, q in nibbles and a word of fifth bits", 24, func(src Register, put func(q VecVirtual, first int)) {
-		d, m, h, sixteen := s.half(Mem{Base: src}), s.half(Mem{Base: src, Disp: 2}), s.bitOfEach(Mem{Base: src, Disp: 4}), s.each(16)
-		s.nibbles(Mem{Base: src, Disp: 8}, func(q VecVirtual, first int) {
-			s.or(s.shifted(h, 4-first, sixteen), q, q)
-			VCVTDQ2PS(q, q)
-			VFMADD213PS(m, d, q)
-			put(q, first)
-		})
-	})
+	for _, t := range []nibbleType{
+		{name: "q40", doc: "d·(q − 8), q in nibbles", bytes: 18, less: 8},
+		{name: "q41", doc: "d·q + m, q in nibbles", bytes: 20, minimum: true},
+		{name: "q50", doc: "d·(q − 16), q in nibbles and a word of fifth bits", bytes: 22, less: 16, fifth: true},
+		{name: "q51", doc: "d·q + m, q in nibbles and a word of fifth bits", bytes: 24, minimum: true, fifth: true},
+	} {
+		s.nibbleBlocks(t)
+	}
 	s.blocks("q80", "d·q, q in signed bytes", 34, func(src Register, put func(q VecVirtual, first int)) {
 		d := s.half(Mem{Base: src})
 		for i := 0; i < 32; i += s.bytes() / 4 {
@@ -57,6 +29,50 @@ func dequant(s isa) {
 			VMULPS(d, q, q)
 			put(q, i)
 		}
+	})
+}
+
+// nibbleType is a type whose numbers are nibbles. A block holds d, m if there is a
+// minimum, a word of fifth bits if there is one, and the nibbles.
+type nibbleType struct {
+	name, doc      string
+	bytes          int
+	less           uint64 // what is taken from each number
+	minimum, fifth bool
+}
+
+func (s isa) nibbleBlocks(t nibbleType) {
+	s.blocks(t.name, t.doc, t.bytes, func(src Register, put func(q VecVirtual, first int)) {
+		var m, h, fifth, less VecVirtual
+		at := Mem{Base: src}
+		d := s.half(at)
+		at.Disp += 2
+		if t.minimum {
+			m = s.half(at)
+			at.Disp += 2
+		}
+		if t.fifth {
+			h, fifth = s.bitOfEach(at), s.each(16)
+			at.Disp += 4
+		}
+		if t.less > 0 {
+			less = s.each(t.less)
+		}
+		s.nibbles(at, func(q VecVirtual, first int) {
+			if t.fifth {
+				s.or(s.shifted(h, 4-first, fifth), q, q)
+			}
+			if t.less > 0 {
+				VPSUBD(less, q, q)
+			}
+			VCVTDQ2PS(q, q)
+			if t.minimum {
+				VFMADD213PS(m, d, q) // as rounded twice: the product is exact
+			} else {
+				VMULPS(d, q, q)
+			}
+			put(q, first)
+		})
 	})
 }
 
