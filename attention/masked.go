@@ -60,15 +60,25 @@ func (e *MaskedOperator) Frobenius() float64 { return math.Sqrt(e.squares) }
 func (e *MaskedOperator) Dims() (rows, cols int) { return e.T, e.T }
 
 // Mul computes dst = x·Eᵀ.
-func (e *MaskedOperator) Mul(dst, x linalg.Matrix) { mul(e, e.tiles, dst, x) }
+func (e *MaskedOperator) Mul(dst, x linalg.Matrix) {
+	multiply(e, e.tiles, dst, linalg.Matrix{}, x, linalg.Matrix{})
+}
 
 // MulT computes dst = x·E.
-func (e *MaskedOperator) MulT(dst, x linalg.Matrix) { mulT(e, e.tiles, dst, x) }
+func (e *MaskedOperator) MulT(dst, x linalg.Matrix) {
+	multiply(e, e.tiles, linalg.Matrix{}, dst, linalg.Matrix{}, x)
+}
 
 // MulPair computes y = x·Eᵀ and z = w·E, or y·E where w is empty, in one pass.
-func (e *MaskedOperator) MulPair(y, z, x, w linalg.Matrix) { mulPair(e, e.tiles, y, z, x, w) }
+func (e *MaskedOperator) MulPair(y, z, x, w linalg.Matrix) { multiply(e, e.tiles, y, z, x, w) }
 
 func (e *MaskedOperator) stopped() bool { return e.ctx.Err() != nil }
+
+func (e *MaskedOperator) twin() blocker {
+	b := *e
+	b.tiles = e.tiles.twin()
+	return &b
+}
 
 func (e *MaskedOperator) block(b int) (linalg.Matrix, span) {
 	if e.blocks[b].Rows > 0 {

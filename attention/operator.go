@@ -65,6 +65,12 @@ func (a *Operator) Dims() (rows, cols int) { return a.T, a.T }
 
 func (a *Operator) stopped() bool { return a.ctx.Err() != nil }
 
+func (a *Operator) twin() blocker {
+	b := *a
+	b.tiles, b.tops = a.tiles.twin(), nil
+	return &b
+}
+
 // block returns block b of A, kept or computed anew with the same bits.
 func (a *Operator) block(b int) (linalg.Matrix, span) {
 	if a.blocks[b].Rows > 0 {

@@ -1,6 +1,11 @@
 package attention
 
-import "github.com/eigenhead/eigenhead/linalg"
+import (
+	"sync"
+
+	"github.com/eigenhead/eigenhead/internal/par"
+	"github.com/eigenhead/eigenhead/linalg"
+)
 
 // blocker hands out the blocks of rows of a matrix, one at a time. Products end
 // early, with anything in them, once it is stopped: whoever asked looks at its
@@ -8,63 +13,105 @@ import "github.com/eigenhead/eigenhead/linalg"
 type blocker interface {
 	block(b int) (linalg.Matrix, span)
 	stopped() bool
+	twin() blocker // the same matrix with buffers of its own
 }
 
 // Mul computes dst = x·Aᵀ: row r of dst is A times row r of x.
-func (a *Operator) Mul(dst, x linalg.Matrix) { mul(a, a.tiles, dst, x) }
+func (a *Operator) Mul(dst, x linalg.Matrix) {
+	multiply(a, a.tiles, dst, linalg.Matrix{}, x, linalg.Matrix{})
+}
 
 // MulT computes dst = x·A: row r of dst is Aᵀ times row r of x.
-func (a *Operator) MulT(dst, x linalg.Matrix) { mulT(a, a.tiles, dst, x) }
+func (a *Operator) MulT(dst, x linalg.Matrix) {
+	multiply(a, a.tiles, linalg.Matrix{}, dst, linalg.Matrix{}, x)
+}
 
 // MulPair computes y = x·Aᵀ and z = w·A, or y·A where w is empty, with the bits of
 // Mul and MulT and each block of A made or fetched once.
-func (a *Operator) MulPair(y, z, x, w linalg.Matrix) { mulPair(a, a.tiles, y, z, x, w) }
+func (a *Operator) MulPair(y, z, x, w linalg.Matrix) { multiply(a, a.tiles, y, z, x, w) }
 
-func mul(a blocker, t *tiles, dst, x linalg.Matrix) {
-	for from := 0; from < x.Rows; from += linalg.Few {
-		in, out := t.vectors.begin(t.T, x, from)
-		for b := 0; b < t.count() && !a.stopped(); b++ {
-			m, s := a.block(b)
-			linalg.AddMulFew(out.ColSlice(s.from, s.to), in.ColSlice(s.lo, s.hi), m) // [4, cols]·[rows, cols]ᵀ
+// multiply computes y = x·Aᵀ if there is an x, and z = w·A, w = y where empty, if
+// there is a z; four vectors at a time.
+func multiply(a blocker, t *tiles, y, z, x, w linalg.Matrix) {
+	for from := 0; from < max(x.Rows, w.Rows); from += linalg.Few {
+		p := &product{a: a, t: t, forth: x.Rows > 0, back: z.Rows > 0}
+		if p.forth {
+			p.x, p.y = t.vectors.filled(0, t.T, x, from), t.vectors.zeros(1, t.T)
+			p.w = p.y
 		}
-		some(dst, out, from)
+		if p.back {
+			p.z = t.vectors.zeros(2, t.T)
+		}
+		if w.Rows > 0 {
+			p.w = t.vectors.filled(3, t.T, w, from)
+		}
+		p.run()
+		some(y, p.y, from)
+		some(z, p.z, from)
 	}
 }
 
-func mulT(a blocker, t *tiles, dst, x linalg.Matrix) {
-	for from := 0; from < x.Rows; from += linalg.Few {
-		in, out := t.vectors.begin(t.T, x, from)
-		for b := 0; b < t.count() && !a.stopped(); b++ {
-			m, s := a.block(b)
-			linalg.AddMulFewT(out.ColSlice(s.lo, s.hi), in.ColSlice(s.from, s.to), m) // [4, rows]·[rows, cols]
+// product is one multiplication by four vectors, forth by A, back by Aᵀ, or both.
+type product struct {
+	a           blocker
+	t           *tiles
+	forth, back bool
+	x, y, w, z  linalg.Matrix
+}
+
+// A product of a long context is made in strips of blocks, on all cores. Strips
+// depend on T alone, and what they add to z is added up in their order.
+const productStrips = 8
+
+func (p *product) run() {
+	n := p.t.count()
+	if p.t.T <= 4*longT {
+		p.blocks(p.a, p.z, 0, n)
+		return
+	}
+	parts := make([]linalg.Matrix, productStrips)
+	var twins sync.Pool
+	par.Do(productStrips, func(i int) {
+		g := productStrips - 1 - i // the last see the most keys
+		a, ok := twins.Get().(blocker)
+		if !ok {
+			a = p.a.twin()
 		}
-		some(dst, out, from)
+		if p.back {
+			parts[g] = linalg.New(linalg.Few, p.t.T)
+		}
+		p.blocks(a, parts[g], g*n/productStrips, (g+1)*n/productStrips)
+		twins.Put(a)
+	})
+	for _, part := range parts {
+		if p.back {
+			linalg.Axpy(1, part.Data, p.z.Data)
+		}
 	}
 }
 
-// pairNumbers is how many numbers of a block go through both products at a time:
-// the second finds them in the second-level cache.
+// pairNumbers is how many numbers of a block go forth and back at a time: the second
+// product finds them in the second-level cache.
 const pairNumbers = 1 << 15
 
-func mulPair(a blocker, t *tiles, y, z, x, w linalg.Matrix) {
-	for from := 0; from < x.Rows; from += linalg.Few {
-		in, out := t.vectors.begin(t.T, x, from)
-		left, back := out, t.vectors.back(t.T)
-		if w.Rows > 0 {
-			left = t.vectors.second(t.T, w, from)
+// blocks multiplies by blocks [from, to), adding to z.
+func (p *product) blocks(a blocker, z linalg.Matrix, from, to int) {
+	for b := from; b < to && !a.stopped(); b++ {
+		m, s := a.block(b)
+		step := m.Rows
+		if p.forth && p.back {
+			step = max(4, pairNumbers/m.Cols&^3)
 		}
-		for b := 0; b < t.count() && !a.stopped(); b++ {
-			m, s := a.block(b)
-			step := max(4, pairNumbers/m.Cols&^3)
-			for i := 0; i < m.Rows; i += step {
-				end := min(m.Rows, i+step)
-				part := m.RowSlice(i, end)
-				linalg.AddMulFew(out.ColSlice(s.from+i, s.from+end), in.ColSlice(s.lo, s.hi), part)
-				linalg.AddMulFewT(back.ColSlice(s.lo, s.hi), left.ColSlice(s.from+i, s.from+end), part)
+		for i := 0; i < m.Rows; i += step {
+			end := min(m.Rows, i+step)
+			part := m.RowSlice(i, end)
+			if p.forth {
+				linalg.AddMulFew(p.y.ColSlice(s.from+i, s.from+end), p.x.ColSlice(s.lo, s.hi), part) // [4, cols]·[rows, cols]ᵀ
+			}
+			if p.back {
+				linalg.AddMulFewT(z.ColSlice(s.lo, s.hi), p.w.ColSlice(s.from+i, s.from+end), part) // [4, rows]·[rows, cols]
 			}
 		}
-		some(y, out, from)
-		some(z, back, from)
 	}
 }
 
@@ -97,18 +144,6 @@ func (v *vectors) filled(i, T int, x linalg.Matrix, from int) linalg.Matrix {
 	}
 	return m
 }
-
-// begin returns four rows of x, and zeros to add their products to.
-func (v *vectors) begin(T int, x linalg.Matrix, from int) (in, out linalg.Matrix) {
-	return v.filled(0, T, x, from), v.zeros(1, T)
-}
-
-// second returns four rows of a second set of vectors, back zeros for their products.
-func (v *vectors) second(T int, w linalg.Matrix, from int) linalg.Matrix {
-	return v.filled(2, T, w, from)
-}
-
-func (v *vectors) back(T int) linalg.Matrix { return v.zeros(3, T) }
 
 // some copies the products that were asked for.
 func some(dst, out linalg.Matrix, from int) {

@@ -27,6 +27,13 @@ type tiles struct {
 // rows they stay in the second-level cache. Panels begin at its multiples.
 const panelCols = 1024
 
+// twin returns the same scores with buffers of its own.
+func (t *tiles) twin() *tiles {
+	b := *t
+	b.buffer, b.row, b.vectors = nil, nil, vectors{}
+	return &b
+}
+
 // span is the rows and columns of one block.
 type span struct{ from, to, lo, hi int }
 

@@ -379,3 +379,37 @@ func TestProductsStop(t *testing.T) {
 		t.Errorf("certificate of a stopped operator: %v", err)
 	}
 }
+
+// Products of long contexts are made in strips: the same bits on any number of
+// cores, and what rows and columns of A say.
+func TestLongProducts(t *testing.T) {
+	if testing.Short() {
+		t.Skip("a minute under the race detector")
+	}
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
+	T := 4*longT + 60
+	p := gaussianPair(6, T, 4, head.Mask{Kind: head.MaskWindow, Window: 3000})
+	a, err := New(background, p, &Options{Memory: 8 << 20})
+	if err != nil {
+		t.Fatal(err)
+	}
+	x := linalg.New(1, T)
+	for i := range x.Data {
+		x.Data[i] = 1
+	}
+	var first []linalg.Matrix
+	for _, procs := range []int{1, 3} {
+		runtime.GOMAXPROCS(procs)
+		y, z := linalg.New(1, T), linalg.New(1, T)
+		a.MulPair(y, z, x, x)
+		if first == nil {
+			first = []linalg.Matrix{y, z}
+		}
+		same(t, first[0], y)
+		same(t, first[1], z)
+	}
+	for i := range T {
+		near(t, "row sum", i, first[0].Data[i], 1, 1e-12)
+		near(t, "column sum", i, first[1].Data[i], a.Stats().ColumnMass[i]+a.Stats().Diagonal[i], 1e-10)
+	}
+}
