@@ -35,6 +35,7 @@ type runView struct {
 type factsView struct {
 	Line       string
 	Last       time.Time
+	Age        int // of Last, in seconds
 	Ago        string
 	Waiting    string
 	Failed     []monitor.Snapshot
@@ -142,7 +143,7 @@ func (s *server) facts(run store.Run, snaps []monitor.Snapshot) factsView {
 	if run.LastStep > 0 || run.Snapshots > 0 {
 		parts = append(parts, "steps "+whole(run.FirstStep)+" to "+whole(run.LastStep))
 	}
-	f := factsView{Line: strings.Join(parts, ", "), Last: run.Last, Ago: ago(s.now(), run.Last), Compare: compareLink(run.Name, "")}
+	f := factsView{Line: strings.Join(parts, ", "), Last: run.Last, Age: seconds(s.now(), run.Last), Ago: ago(s.now(), run.Last), Compare: compareLink(run.Name, "")}
 	waiting, failed := 0, 0
 	for _, snap := range slices.Backward(snaps) {
 		switch snap.State {

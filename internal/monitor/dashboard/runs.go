@@ -31,6 +31,7 @@ type runRow struct {
 	Pending             bool // the loss is still being read
 	LastStep, Snapshots string
 	Last                time.Time
+	Age                 int // of Last, in seconds
 	Ago                 string
 }
 
@@ -104,7 +105,7 @@ func (s *server) runsOf(r *http.Request) (*runsView, error) {
 
 func (s *server) row(soon, ctx context.Context, run store.Run) (runRow, error) {
 	row := runRow{Name: run.Name, About: strings.Join(about(run), ", "), Open: counts(run.Alerts), LastStep: whole(run.LastStep), Snapshots: whole(int64(run.Snapshots)),
-		Last: run.Last, Ago: ago(s.now(), run.Last)}
+		Last: run.Last, Age: seconds(s.now(), run.Last), Ago: ago(s.now(), run.Last)}
 	if d := s.courses.soon(soon, run); d != nil {
 		row.Loss = sparkOf(d, "loss")
 	} else {

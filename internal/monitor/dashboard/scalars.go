@@ -2,6 +2,7 @@ package dashboard
 
 import (
 	"context"
+	"log/slog"
 	"maps"
 	"math"
 	"net/http"
@@ -166,11 +167,11 @@ func (c *courses) soon(ctx context.Context, run store.Run) *drawn {
 	done := make(chan *drawn, 1)
 	go func() {
 		d, err := c.get(context.WithoutCancel(ctx), run)
-		if err == nil {
-			done <- d
-		} else {
-			done <- &drawn{}
+		if err != nil {
+			slog.ErrorContext(ctx, "dashboard", "run", run.Name, "error", err)
+			d = &drawn{} // the list shows the run without its loss
 		}
+		done <- d
 	}()
 	select {
 	case d := <-done:

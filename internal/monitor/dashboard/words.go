@@ -35,6 +35,9 @@ func count(n int, one string) string {
 	return whole(int64(n)) + " " + one + "s"
 }
 
+// seconds returns how old a time is, 0 where clocks disagree.
+func seconds(now, t time.Time) int { return max(0, int(now.Sub(t).Seconds())) }
+
 // ago says how long ago a time was; clocks that disagree by a little count as now.
 func ago(now, t time.Time) string {
 	d := now.Sub(t)

@@ -30,7 +30,7 @@ if (page.data?.page === "compare" && page.data.a && page.data.b) {
   }
 
   function drawTime() {
-    axis.width = Math.max($("timeline").clientWidth, 200);
+    axis.width = Math.max($("timeline").parentElement.clientWidth, 200);
     axis.L = axis.width < 560 ? 44 : 56;
     const ends = [...state.steps.slice(0, 1), ...state.steps.slice(-1), ...scalars.filter(s => s.steps.length).flatMap(s => [s.steps[0], s.last])];
     [axis.lo, axis.hi] = ends.length ? [Math.min(...ends), Math.max(...ends)] : [0, 1];

@@ -75,8 +75,19 @@ page.whenWidthChanges = (element, f) => {
   new ResizeObserver(() => requestAnimationFrame(() => { if (element.clientWidth !== width) { width = element.clientWidth; f(); } })).observe(element);
 };
 
-// Times of the server become times of the reader.
-page.localTimes = root => {
-  for (const t of root.querySelectorAll("time[datetime]")) { const at = new Date(t.dateTime); if (!isNaN(at)) t.title = at.toLocaleString(); }
+// ages makes times show the reader's own clock when pointed at, and lets "5 s ago" grow
+// old. The server says how old each was: its clock and the reader's may differ.
+page.ages = root => {
+  for (const t of root.querySelectorAll("time[datetime]")) {
+    const at = new Date(t.dateTime);
+    if (!isNaN(at)) t.title = at.toLocaleString();
+    if (t.dataset.age) t.born = performance.now() - 1000 * Number(t.dataset.age);
+  }
 };
-page.localTimes(document);
+page.ages(document);
+setInterval(() => {
+  for (const t of document.querySelectorAll("time[data-age]")) {
+    const s = (performance.now() - t.born) / 1000;
+    t.textContent = s < 5 ? "just now" : s < 60 ? `${Math.floor(s)} s ago` : s < 3600 ? `${Math.floor(s / 60)} min ago` : s < 48 * 3600 ? `${Math.floor(s / 3600)} h ago` : `${Math.floor(s / 86400)} days ago`;
+  }
+}, 5000);

@@ -46,7 +46,7 @@ if (page.data?.page === "run") {
   // drawTime draws what lies over the steps: scalars, alerts, the picture.
   function drawTime() {
     const grid = state.grid, box = $("timeline");
-    axis.width = Math.max(box.clientWidth, 200);
+    axis.width = Math.max(box.parentElement.clientWidth, 200);
     axis.L = axis.width < 560 ? 44 : 56;
     const ends = [];
     if (grid?.S) ends.push(grid.steps[0], grid.steps[grid.S - 1]);
@@ -293,7 +293,7 @@ if (page.data?.page === "run") {
       const known = new Set(alerts.map(a => a.id));
       alerts = answer.list;
       page.piece($("alerts"), answer.html);
-      page.localTimes($("alerts"));
+      page.ages($("alerts"));
       const fresh = alerts.filter(a => !known.has(a.id));
       if (fresh.length) page.say(fresh.slice(0, 3).map(a => `New alert, ${a.severity}: ${a.text}`).join(" "));
       document.title = (answer.open ? `(${answer.open}) ` : "") + D.run + " · eigenhead";
@@ -303,7 +303,7 @@ if (page.data?.page === "run") {
     } catch (e) { problem(e); }
   }
   async function refreshHead() {
-    try { const answer = await page.fetchJSON(`/data/runs/${encodeURIComponent(D.run)}/head`); page.piece($("facts"), answer.html); page.localTimes($("facts")); } catch (e) { problem(e); }
+    try { const answer = await page.fetchJSON(`/data/runs/${encodeURIComponent(D.run)}/head`); page.piece($("facts"), answer.html); page.ages($("facts")); } catch (e) { problem(e); }
   }
   page.live(`/data/events?run=${encodeURIComponent(D.run)}`, e => {
     if (e.kind === "analyzed") { if (state.grid?.S && e.step <= state.grid.steps[state.grid.S - 1]) reload(); else newColumns(); } // several workers finish in any order

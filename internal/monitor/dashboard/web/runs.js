@@ -6,7 +6,7 @@ if (page.data?.page === "runs" || page.data?.page === "alerts") {
     try {
       const answer = await page.fetchJSON(D.source);
       page.piece(target, answer.html);
-      page.localTimes(target);
+      page.ages(target);
       if (target.querySelector("[data-pending]")) setTimeout(refresh, 700);
       if (answer.title) document.title = answer.title;
       document.getElementById("problem").hidden = true;
