@@ -7,8 +7,8 @@ or into a folder, for `eigenhead watch`:
 
     python examples/train_tiny.py --sink runs/tiny
 
-It needs PyTorch, and about two minutes on two cores. It learns a made-up language, so that nothing is
-downloaded. To see a run fall ill:
+It needs PyTorch, and a minute or two on two cores. It learns a made-up language,
+so that nothing is downloaded. To see a run fall ill:
 
     python examples/train_tiny.py --learning-rate 0.3 --warmup 300 --clip 0 --steps 400 --every 20
 """

@@ -130,13 +130,14 @@ def _rope(x, theta):
 
 def _llama(w, model, ids):
     c, layers = model.config, []
+    theta = c.rope_theta if hasattr(c, "rope_theta") else c.rope_parameters["rope_theta"]  # transformers 4, and 5
     x = w["model.embed_tokens.weight"][ids]
     for i in range(c.num_hidden_layers):
         p = f"model.layers.{i}."
         h = _rms(x, w[p + "input_layernorm.weight"], c.rms_norm_eps)
         q, k, v = (_cut(h @ w[f"{p}self_attn.{n}_proj.weight"].T, n_heads)
                    for n, n_heads in (("q", c.num_attention_heads), ("k", c.num_key_value_heads), ("v", c.num_key_value_heads)))
-        q, k = _rope(q, c.rope_theta), _rope(k, c.rope_theta)
+        q, k = _rope(q, theta), _rope(k, theta)
         out, norms = attend(q, k, v, w[p + "self_attn.o_proj.weight"].T)
         layers.append({"q": q, "k": k, "v": v, "x": x, "write_norm": norms})
         x = x + out
