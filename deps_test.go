@@ -44,7 +44,7 @@ const importRules = `
 	internal/monitor/store < internal/monitor/export;
 	internal/monitor/analyze, internal/monitor/alert, internal/monitor/deliver, internal/monitor/store < internal/monitor/pipeline;
 	internal/monitor/pipeline < internal/monitor/telemetry, internal/monitor/ingest;
-	internal/monitor < internal/monitor/monitortest; # captures, for tests and bench
+	internal/monitor < internal/monitor/monitortest < bench/monitor; # captures, for tests and bench
 	internal/monitor/pipeline, internal/page < internal/monitor/dashboard;
 	NONE < internal/monitor/auth < internal/monitor/ingest, internal/monitor/dashboard;
 

@@ -9,6 +9,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/pem"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -167,6 +168,33 @@ func TestUnreadBodyDoesNotHold(t *testing.T) {
 	_ = c.SetReadDeadline(time.Now().Add(60 * time.Second))
 	if _, err := c.Read(make([]byte, 1)); err == nil {
 		t.Error("the connection stays")
+	}
+	r.stop()
+}
+
+// TestAnswersThatNobodyReads: a client that asks and does not take the answer is let
+// go of, and holds nothing.
+func TestAnswersThatNobodyReads(t *testing.T) {
+	noLeaks(t)
+	r := newRig(t, settings{answer: 200 * time.Millisecond})
+	list := make([]monitor.Scalars, 9000)
+	for i := range list {
+		list[i] = monitor.Scalars{Step: int64(i), Values: map[string]float64{strings.Repeat("long", 15): float64(i)}}
+	}
+	if err := r.pipe.Scalars(t.Context(), "toy", list); err != nil {
+		t.Fatal(err)
+	}
+	ask := fmt.Sprintf("GET /api/v1/runs/toy/scalars HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\n\r\n", r.token)
+	const asked = 40 // more than the buffers of both ends hold
+	c := r.dial(strings.Repeat(ask, asked))
+	time.Sleep(time.Second)
+	_ = c.SetReadDeadline(time.Now().Add(60 * time.Second))
+	got, err := io.Copy(io.Discard, c)
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Error("the connection was kept")
+	}
+	if least := int64(asked * len(list) * 60); got >= least {
+		t.Errorf("all of the answers came, %d bytes", got)
 	}
 	r.stop()
 }

@@ -34,6 +34,7 @@ type settings struct {
 	pipeline pipeline.Options
 	ingest   Options
 	header   time.Duration
+	answer   time.Duration
 	wrapPipe func(intake) intake
 	store    store.Options
 }
@@ -65,10 +66,13 @@ func newRig(t *testing.T, s settings) *rig {
 	if s.header == 0 {
 		s.header = headerTimeout
 	}
+	if s.answer == 0 {
+		s.answer = answerTimeout
+	}
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() {
-		done <- serve(ctx, ln, handler(in, st, &s.ingest), slog.New(slog.DiscardHandler), p.EndSubscriptions, s.header)
+		done <- serve(ctx, ln, handler(in, st, &s.ingest), slog.New(slog.DiscardHandler), p.EndSubscriptions, s.header, s.answer)
 	}()
 	r := &rig{t: t, url: "http://" + ln.Addr().String(), token: token, store: st, pipe: p}
 	stopped := false

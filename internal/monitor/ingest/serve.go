@@ -53,12 +53,12 @@ func Listen(addr, certFile, keyFile string) (net.Listener, error) {
 //
 // Errors: the network's; nil after ctx.
 func Serve(ctx context.Context, ln net.Listener, h http.Handler, log *slog.Logger, stopping func()) error {
-	return serve(ctx, ln, h, log, stopping, headerTimeout)
+	return serve(ctx, ln, h, log, stopping, headerTimeout, answerTimeout)
 }
 
-func serve(ctx context.Context, ln net.Listener, h http.Handler, log *slog.Logger, stopping func(), header time.Duration) error {
+func serve(ctx context.Context, ln net.Listener, h http.Handler, log *slog.Logger, stopping func(), header, answer time.Duration) error {
 	s := &http.Server{
-		Handler:           timed(h),
+		Handler:           timed(h, answer),
 		ReadHeaderTimeout: header,
 		IdleTimeout:       idleTimeout,
 		MaxHeaderBytes:    maxHeaderBytes,
@@ -84,9 +84,9 @@ func serve(ctx context.Context, ln net.Listener, h http.Handler, log *slog.Logge
 }
 
 // timed lets no client hold an answer for ever by not reading it.
-func timed(next http.Handler) http.Handler {
+func timed(next http.Handler, answer time.Duration) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(answerTimeout))
+		_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(answer))
 		next.ServeHTTP(w, r)
 	})
 }

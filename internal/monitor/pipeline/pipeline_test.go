@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -58,6 +59,22 @@ func start(t *testing.T, dir string, opts *Options, change func(*Pipeline)) *ben
 func (b *bench) stop() {
 	b.Close()
 	_ = b.s.Close()
+}
+
+// noLeaks reports goroutines of ours that outlive the test.
+func noLeaks(t *testing.T) {
+	t.Helper()
+	before := runtime.NumGoroutine()
+	t.Cleanup(func() {
+		for range 500 {
+			if runtime.NumGoroutine() <= before {
+				return
+			}
+			time.Sleep(10 * time.Millisecond)
+		}
+		buf := make([]byte, 1<<16)
+		t.Errorf("%d goroutines, %d before:\n%s", runtime.NumGoroutine(), before, buf[:runtime.Stack(buf, true)])
+	})
 }
 
 func key(run string, step int64) monitor.Key { return monitor.Key{Run: run, Step: step} }
@@ -270,6 +287,7 @@ func (c *counting) Read(p []byte) (int, error) {
 // TestRestartResumes stops a pipeline with snapshots unmeasured: the next one
 // measures them, and says each alert once.
 func TestRestartResumes(t *testing.T) {
+	noLeaks(t)
 	dir := t.TempDir()
 	first := &inbox{}
 	b := start(t, dir, &Options{Deliverers: []Deliverer{first}}, nil)

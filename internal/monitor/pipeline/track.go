@@ -197,7 +197,11 @@ func (p *Pipeline) forget() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for run, t := range p.tracks {
-		if !t.seen.IsZero() && now.Sub(t.seen) > recent && p.queue.idle(run) && t.mu.TryLock() {
+		seen := t.seen
+		if seen.IsZero() {
+			seen = p.started
+		}
+		if now.Sub(seen) > recent && p.queue.idle(run) && t.mu.TryLock() {
 			delete(p.tracks, run)
 			t.mu.Unlock()
 		}
