@@ -36,6 +36,7 @@ type commands struct {
 	Models   modelsCmd   `cmd:"" help:"List the model families and tensor types that can be read."`
 	Rules    rulesCmd    `cmd:"" help:"Print the rules' thresholds, each with its source, as TOML."`
 	Serve    serveCmd    `cmd:"" help:"Monitor training runs: take captures, raise alerts, show a page."`
+	Store    storeCmd    `cmd:"" help:"Check, repair, export or thin out what the monitor keeps."`
 	Watch    watchCmd    `cmd:"" help:"Monitor the folder that a training run fills, or judge it once."`
 	Lab      labCmd      `cmd:"" help:"Simulators of the theories behind the measures."`
 	Version  versionFlag `name:"version" help:"Print the version and the arithmetic kernels, and exit."`

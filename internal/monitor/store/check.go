@@ -47,8 +47,8 @@ type Problem struct {
 // String is "kind: text".
 func (p Problem) String() string { return string(p.Kind) + ": " + p.Text }
 
-// settle is how old a file must be before a read-only check calls it unknown: the
-// server beside it may be about to write its row.
+// settle is how old a file must be before a check beside a server calls it unknown:
+// the server may be about to write its row.
 const settle = time.Minute
 
 // Check compares database, files and hashes, and changes nothing. On a store that
@@ -65,15 +65,16 @@ func (s *Store) Check(ctx context.Context) ([]Problem, error) {
 	if err != nil {
 		return nil, err
 	}
+	beside := s.readOnly && lockHeld(s.path(lockName))
 	files, strange, err := s.captureFiles()
 	if err != nil {
 		return nil, err
 	}
-	captures, err := s.checkFiles(ctx, files)
+	captures, err := s.checkFiles(ctx, files, beside)
 	if err != nil {
 		return nil, err
 	}
-	staging, err := s.checkStaging()
+	staging, err := s.checkStaging(beside)
 	return append(append(append(values, captures...), strange...), staging...), err
 }
 
@@ -168,13 +169,7 @@ func (s *Store) checkScalars(ctx context.Context, run string) ([]Problem, error)
 		if err := row.Scan(&p.Key.Step, &data); err != nil {
 			return p, err
 		}
-		values, err := unpackScalars(data)
-		for id := range values {
-			if _, known := names[id]; !known && err == nil {
-				err = fmt.Errorf("no name %d", id)
-			}
-		}
-		if err != nil {
+		if _, err := nameScalars(data, names); err != nil {
 			p.Kind, p.Text = ScalarsDamaged, fmt.Sprintf("scalars of %s, step %d: %v", run, p.Key.Step, err)
 		}
 		return p, nil
@@ -249,7 +244,7 @@ func keyOf(run string, e fs.DirEntry) (monitor.Key, bool) {
 }
 
 // checkFiles compares rows with files, first by name, then by hash.
-func (s *Store) checkFiles(ctx context.Context, files map[monitor.Key]fs.FileInfo) ([]Problem, error) {
+func (s *Store) checkFiles(ctx context.Context, files map[monitor.Key]fs.FileInfo, beside bool) ([]Problem, error) {
 	rows, err := s.read.QueryContext(ctx, `SELECT `+snapshotColumns+`, r.name FROM snapshots s JOIN runs r ON r.id = s.run
 		ORDER BY r.name, s.step, s.sample`)
 	snaps, err := collect(rows, err, func(row scanner) (monitor.Snapshot, error) {
@@ -272,7 +267,7 @@ func (s *Store) checkFiles(ctx context.Context, files map[monitor.Key]fs.FileInf
 		}
 	}
 	for k, info := range files {
-		if s.readOnly && time.Since(info.ModTime()) < settle {
+		if beside && time.Since(info.ModTime()) < settle {
 			continue
 		}
 		path := s.below(s.CapturePath(k))
@@ -326,11 +321,14 @@ func hashFile(path string) (sum []byte, size int64, err error) {
 
 // checkStaging finds uploads that are not in progress. Beside a server it cannot
 // tell, and is silent.
-func (s *Store) checkStaging() ([]Problem, error) {
-	if s.readOnly {
+func (s *Store) checkStaging(beside bool) ([]Problem, error) {
+	if beside {
 		return nil, nil
 	}
 	entries, err := os.ReadDir(s.path(stagingFolder))
+	if errors.Is(err, fs.ErrNotExist) && s.readOnly { // a copy of a store may lack it
+		return nil, nil
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/eigenhead/eigenhead/internal/monitor"
 	"github.com/eigenhead/eigenhead/internal/xerr"
@@ -152,7 +153,10 @@ func TestAcknowledgedSnapshotsSurviveKill(t *testing.T) {
 
 func TestASecondServerIsRefusedByName(t *testing.T) {
 	dir := t.TempDir()
-	cmd, _ := startChild(t, dir, 0)
+	cmd, lines := startChild(t, dir, 0)
+	if !lines.Scan() { // until a run is there
+		t.Fatal("the child ended")
+	}
 	_, err := Open(dir, nil)
 	usage, ok := err.(*xerr.Usage)
 	if want := fmt.Sprintf("in use by child, process %d", cmd.Process.Pid); !ok || !strings.Contains(fmt.Sprint(usage.Found), want) {
@@ -163,6 +167,13 @@ func TestASecondServerIsRefusedByName(t *testing.T) {
 		t.Fatalf("read-only beside the server: %v", err)
 	}
 	clean(t, ro)
+	// What was put into place a moment ago may be about to get its row.
+	must(t, os.WriteFile(ro.CapturePath(key(1<<40)), []byte("x"), 0o600))
+	clean(t, ro)
+	must(t, os.Chtimes(ro.CapturePath(key(1<<40)), time.Time{}, time.Now().Add(-2*settle)))
+	if problems, err := ro.Check(context.Background()); err != nil || len(problems) != 1 || problems[0].Kind != FileUnknown {
+		t.Errorf("an old file without a row: %v, %v", problems, err)
+	}
 	if err := ro.SaveFailure(context.Background(), key(1), "x"); err != ErrReadOnly {
 		t.Errorf("a write to a read-only store: %v", err)
 	}

@@ -42,9 +42,9 @@ type ErrCorrupt struct {
 	Err  error
 }
 
-// Error names the file and what SQLite said.
+// Error names the file, what SQLite said, and the way out.
 func (e *ErrCorrupt) Error() string {
-	return fmt.Sprintf("%s: the database is damaged: %v", e.File, e.Err)
+	return fmt.Sprintf("%s: the database is damaged: %v (eigenhead store repair mends it)", e.File, e.Err)
 }
 
 // Unwrap returns SQLite's error.

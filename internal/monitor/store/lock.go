@@ -50,3 +50,15 @@ func inUse(path, holder string) error {
 }
 
 func (l *lock) release() error { return l.file.Close() }
+
+// lockHeld reports whether a process holds the store now. It cannot tell, and says
+// no, where there is no lock file.
+func lockHeld(path string) bool {
+	f, err := os.OpenFile(path, os.O_RDWR, 0)
+	if err != nil {
+		return false
+	}
+	defer f.Close() // gives a lock that was taken back at once
+	held, err := tryLock(f)
+	return held || err != nil
+}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"strings"
 )
 
@@ -34,7 +35,11 @@ func Rebuild(ctx context.Context, dir string, opts *Options) (*Rebuilt, error) {
 	if opts == nil {
 		opts = &Options{}
 	}
-	s := &Store{dir: dir}
+	abs, err := filepath.Abs(dir)
+	if err != nil {
+		return nil, err
+	}
+	s := &Store{dir: abs}
 	l, err := takeLock(s.path(lockName), "eigenhead store repair")
 	if err != nil {
 		return nil, err

@@ -104,6 +104,8 @@ func mustBeDamaged(t *testing.T, dir string, empty bool) {
 func TestRebuildOfASoundStoreKeepsAll(t *testing.T) {
 	ctx := context.Background()
 	dir, steps := bigStore(t)
+	t.Chdir(filepath.Dir(dir))
+	dir = filepath.Base(dir) // a path as users type it
 	s, err := Open(dir, nil)
 	must(t, err)
 	alerts := []monitor.Alert{{Run: "a", Code: "x", Severity: "warn", Where: "run", Evidence: map[string]any{"v": 1.0}}}

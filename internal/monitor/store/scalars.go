@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/binary"
 	"fmt"
+	"iter"
 	"maps"
 	"math"
 	"slices"
@@ -130,6 +131,43 @@ func unpackScalars(b []byte) (map[int64]float64, error) {
 //
 // Errors: ErrNotFound for an unknown run; *ErrCorrupt; else the system's.
 func (s *Store) Scalars(ctx context.Context, run string, r *Range) ([]monitor.Scalars, error) {
+	from, to, limit := r.bounds()
+	all, err := s.scalarRows(ctx, run, `SELECT step, data FROM scalars WHERE run = ? AND step BETWEEN ? AND ?
+		ORDER BY step DESC LIMIT ?`, from, to, limit)
+	slices.Reverse(all)
+	return all, err
+}
+
+// scalarPage is how many steps AllScalars holds in memory.
+const scalarPage = 4096
+
+// AllScalars goes through a run's scalars by step, however many there are: memory
+// holds a page of them.
+//
+// Errors: as Scalars.
+func (s *Store) AllScalars(ctx context.Context, run string) iter.Seq2[monitor.Scalars, error] {
+	return func(yield func(monitor.Scalars, error) bool) {
+		for next := int64(0); ; {
+			page, err := s.scalarRows(ctx, run, `SELECT step, data FROM scalars WHERE run = ? AND step >= ? ORDER BY step LIMIT ?`, next, scalarPage)
+			if err != nil {
+				yield(monitor.Scalars{}, err)
+				return
+			}
+			for _, sc := range page {
+				if !yield(sc, nil) {
+					return
+				}
+				next = sc.Step + 1
+			}
+			if len(page) < scalarPage {
+				return
+			}
+		}
+	}
+}
+
+// scalarRows decodes the rows of a query whose first argument is the run's id.
+func (s *Store) scalarRows(ctx context.Context, run, query string, args ...any) ([]monitor.Scalars, error) {
 	id, err := s.runID(ctx, run)
 	if err != nil {
 		return nil, err
@@ -138,9 +176,7 @@ func (s *Store) Scalars(ctx context.Context, run string, r *Range) ([]monitor.Sc
 		step int64
 		data []byte
 	}
-	from, to, limit := r.bounds()
-	rows, err := s.read.QueryContext(ctx, `SELECT step, data FROM scalars WHERE run = ? AND step BETWEEN ? AND ?
-		ORDER BY step DESC LIMIT ?`, id, from, to, limit)
+	rows, err := s.read.QueryContext(ctx, query, append([]any{id}, args...)...)
 	raw, err := collect(rows, err, func(sc scanner) (r row, err error) { return r, sc.Scan(&r.step, &r.data) })
 	if err != nil {
 		return nil, named(s.database(), err)
@@ -149,23 +185,31 @@ func (s *Store) Scalars(ctx context.Context, run string, r *Range) ([]monitor.Sc
 	if err != nil {
 		return nil, err
 	}
-	all := make([]monitor.Scalars, 0, len(raw))
-	for _, r := range slices.Backward(raw) {
-		values, err := unpackScalars(r.data)
-		if err != nil {
+	all := make([]monitor.Scalars, len(raw))
+	for i, r := range raw {
+		if all[i].Values, err = nameScalars(r.data, names); err != nil {
 			return nil, &ErrCorrupt{File: s.database(), Err: fmt.Errorf("scalars of %s, step %d: %w", run, r.step, err)}
 		}
-		sc := monitor.Scalars{Step: r.step, Values: make(map[string]float64, len(values))}
-		for id, v := range values {
-			name, ok := names[id]
-			if !ok {
-				return nil, &ErrCorrupt{File: s.database(), Err: fmt.Errorf("scalars of %s, step %d: no name %d", run, r.step, id)}
-			}
-			sc.Values[name] = v
-		}
-		all = append(all, sc)
+		all[i].Step = r.step
 	}
 	return all, nil
+}
+
+// nameScalars decodes the scalars of one step.
+func nameScalars(data []byte, names map[int64]string) (map[string]float64, error) {
+	byID, err := unpackScalars(data)
+	if err != nil {
+		return nil, err
+	}
+	values := make(map[string]float64, len(byID))
+	for id, v := range byID {
+		name, known := names[id]
+		if !known {
+			return nil, fmt.Errorf("no name %d", id)
+		}
+		values[name] = v
+	}
+	return values, nil
 }
 
 func (s *Store) scalarNames(ctx context.Context) (map[int64]string, error) {

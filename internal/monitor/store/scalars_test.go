@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -42,6 +43,32 @@ func TestScalarsMergeByStep(t *testing.T) {
 		}
 		if got.String() != c.want {
 			t.Errorf("%+v: %s, want %s", c.r, got.String(), c.want)
+		}
+	}
+}
+
+// TestAllScalarsGoesOverPages: more steps than a page, with gaps.
+func TestAllScalarsGoesOverPages(t *testing.T) {
+	s := open(t, t.TempDir(), nil)
+	ctx := context.Background()
+	var want []monitor.Scalars
+	for i := range int64(2*scalarPage + 1) {
+		want = append(want, monitor.Scalars{Step: 3 * i, Values: map[string]float64{"loss": float64(i)}})
+	}
+	must(t, s.SaveScalars(ctx, "a", want))
+	n := 0
+	for sc, err := range s.AllScalars(ctx, "a") {
+		if err != nil || n >= len(want) || !reflect.DeepEqual(sc, want[n]) {
+			t.Fatalf("%d: %+v, %v", n, sc, err)
+		}
+		n++
+	}
+	if n != len(want) {
+		t.Errorf("%d steps, want %d", n, len(want))
+	}
+	for _, err := range s.AllScalars(ctx, "b") {
+		if !errors.Is(err, ErrNotFound) {
+			t.Errorf("an unknown run: %v", err)
 		}
 	}
 }

@@ -137,7 +137,7 @@ func checkSchema(ctx context.Context, db *sql.DB, path string) error {
 	}
 	if version < len(migrations) {
 		return &xerr.Unsupported{File: path, What: "schema", Found: version, Want: len(migrations),
-			Hint: "open it once for writing: eigenhead store check DIR, with no server on it"}
+			Hint: "eigenhead store repair DIR brings it up to date"}
 	}
 	return nil
 }

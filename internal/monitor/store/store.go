@@ -37,6 +37,7 @@ type Options struct {
 	Now      func() time.Time // the clock; nil: time.Now. No order ever depends on it
 	Name     string           // what a second server is told holds the store; "": "eigenhead"
 	ReadOnly bool             // take no lock and change nothing: safe beside a running server
+	Existing bool             // refuse to make a store where there is none
 }
 
 // Store is an open store. It is safe for concurrent use.
@@ -77,7 +78,7 @@ func Open(dir string, opts *Options) (*Store, error) {
 	if opts.ReadOnly {
 		err = s.openReadOnly()
 	} else {
-		err = s.open(opts.Name)
+		err = s.open(opts)
 	}
 	if err != nil {
 		_ = s.Close()
@@ -86,9 +87,13 @@ func Open(dir string, opts *Options) (*Store, error) {
 	return s, nil
 }
 
-func (s *Store) open(name string) error {
+func (s *Store) open(opts *Options) error {
+	name := opts.Name
 	if name == "" {
 		name = "eigenhead"
+	}
+	if _, err := os.Stat(s.path(capturesFolder)); err != nil && opts.Existing {
+		return s.absent()
 	}
 	for _, d := range []string{s.dir, s.path(capturesFolder), s.path(stagingFolder)} {
 		if err := os.MkdirAll(d, 0o700); err != nil {
@@ -113,13 +118,16 @@ func (s *Store) open(name string) error {
 
 func (s *Store) openReadOnly() error {
 	if _, err := os.Stat(s.database()); err != nil {
-		return &xerr.Usage{Flag: s.dir, Found: "no " + databaseName + " in it", Want: "the folder of a store",
-			Hint: "eigenhead serve --data and eigenhead watch --data make one"}
+		return s.absent()
 	}
 	if err := s.openReaders(); err != nil {
 		return err
 	}
 	return checkSchema(context.Background(), s.read, s.database())
+}
+
+func (s *Store) absent() error {
+	return &xerr.Usage{Flag: s.dir, Found: "no store in it", Want: "the folder that serve or watch was given as --data"}
 }
 
 func (s *Store) openReaders() error {
