@@ -61,7 +61,7 @@ class Probe:
         if not watcher.layers:
             raise CaptureError(f"{type(model).__name__}: its attention goes neither through transformers' registry nor through "
                                "scaled_dot_product_attention, want one of the two")
-        if absent := sorted(set(watcher.modules) - set(watcher.layers)):
+        if absent := sorted(watcher.wanted - set(watcher.layers)):
             raise CaptureError(f"layers {absent}: no attention was seen, want one in every layer, or layers= without these")
         for layer in watcher.layers.values():  # leaving the device now keeps its memory for training
             for part, t in layer.parts().items():

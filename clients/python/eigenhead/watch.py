@@ -18,31 +18,40 @@ from torch.overrides import TorchFunctionMode
 
 from . import attention, output
 from .capture import CaptureError, Layer
-from .record import Recorder, attention_layers, bloom, gptj, replaced, unscaled, uses_registry
+from .record import Recorder, attention_layers, bloom, gptj, replaced, unscaled
 from .subsample import Subsample
 
 PARTS = ("v", "x", "write_norm")  # what is taken on request
 
 
-def layers_of(model: torch.nn.Module) -> dict[int, tuple[torch.nn.Module, torch.nn.Module]]:
-    """By number, each layer and its attention; where no class is named for attention,
-    the elements of the model's longest numbered list, and without one the model."""
+def layers_of(model: torch.nn.Module) -> tuple[dict[int, tuple[torch.nn.Module, torch.nn.Module]], set[int]]:
+    """By number, each layer and its attention, and the numbers that surely have one.
+
+    The others stand in the same list with no class in them that is named for attention:
+    it may have another name, or the layer none. Where no list has such a class, it is
+    the model's longest, and without lists the model is the layer.
+    """
+    lists: dict[str, dict[int, tuple]] = {}
+    for name, part in model.named_modules():
+        prefix, _, last = name.rpartition(".")
+        if last.isdecimal() and not any(s.isdecimal() for s in prefix.split(".")):
+            lists.setdefault(prefix, {})[int(last)] = (part, part)
     try:
-        return attention_layers(model)
+        named = attention_layers(model)
     except CaptureError:
-        found: dict[str, dict[int, tuple]] = {}
-        for name, part in model.named_modules():
-            prefix, _, last = name.rpartition(".")
-            if last.isdecimal() and not any(s.isdecimal() for s in prefix.split(".")):
-                found.setdefault(prefix, {})[int(last)] = (part, part)
-        return max(found.values(), key=len) if found else {0: (model, model)}
+        return max(lists.values(), key=len) if lists else {0: (model, model)}, set()
+    some = next(iter(named.values()))[0]
+    whole = next((found for found in lists.values() if any(layer is some for layer, _ in found.values())), {})
+    return dict(sorted((whole | named).items())), set(named)
 
 
 class Watcher(Recorder):
     """Keeps the chosen part of each layer that runs inside its with block."""
 
     def __init__(self, model: torch.nn.Module, keep: Subsample, parts: tuple[str, ...]):
-        super().__init__(model, keep.modules(layers_of(model)))
+        found, sure = layers_of(model)
+        super().__init__(model, keep.modules(found))
+        self.wanted = set(keep.layers or sure)  # layers whose attention must be seen
         self.keep, self.parts = keep, parts
         self.sizes: dict[int, tuple[int, int, int]] = {}  # heads, KV heads, tokens before the cut
         self.why = "the model does not show it"  # that a part is left out
@@ -158,21 +167,32 @@ def _watched(watcher: Watcher, name: str, own: Callable) -> Callable:
     return function
 
 
+def _file(attn: torch.nn.Module):
+    """The model file whose names an attention's forward looks up; None: it uses no registry."""
+    for name in (getattr(type(attn).forward, "__module__", None), type(attn).__module__):
+        if hasattr(file := sys.modules.get(name), "ALL_ATTENTION_FUNCTIONS"):
+            return file
+    return None
+
+
 @contextlib.contextmanager
 def _registry(watcher: Watcher) -> Iterator[None]:
     """Puts us around the functions that the model's layers look up, nothing else."""
     with contextlib.ExitStack() as undo:
         seen = set()
         for _, attn in watcher.modules.values():
-            config = getattr(attn, "config", getattr(watcher.model, "config", None))
-            name, file = getattr(config, "_attn_implementation", None), sys.modules[type(attn).__module__]
-            if not name or not uses_registry(type(attn)) or (name, file) in seen:
+            config, file = getattr(attn, "config", getattr(watcher.model, "config", None)), _file(attn)
+            name = getattr(config, "_attn_implementation", None)
+            if not name or file is None:
                 continue
-            seen.add((name, file))
+            owner = file if name == "eager" else file.ALL_ATTENTION_FUNCTIONS
+            if (name, id(owner)) in seen:
+                continue
+            seen.add((name, id(owner)))
             if name == "eager":
                 undo.enter_context(replaced(file, "eager_attention_forward", _watched(watcher, name, file.eager_attention_forward)))
-            elif name not in {n for n, f in seen if f is not file}:
-                undo.enter_context(_entry(file.ALL_ATTENTION_FUNCTIONS, name, watcher))
+            else:
+                undo.enter_context(_entry(owner, name, watcher))
         yield
 
 

@@ -54,6 +54,19 @@ def test_the_parts_are_those_of_the_weights(name):
         assert capture.model == type(model).__name__
 
 
+@pytest.mark.parametrize("kind", ["eager", "sdpa"])
+def test_a_class_of_ones_own_over_theirs(kind):
+    """Its forward looks names up in their file, not in ours."""
+    from transformers.models.llama.modeling_llama import LlamaAttention
+
+    class Mine(LlamaAttention):
+        pass
+
+    model = shaken(llama(attn_implementation=kind))
+    model.model.layers[1].self_attn.__class__ = Mine
+    agrees(next(Probe(IDS, parts=PARTS).captures(model)), model, IDS[0])
+
+
 def test_the_hand_is_the_model():
     """The oracle itself: its logits are the model's."""
     for make in (llama, gpt2, Nano):
@@ -235,6 +248,16 @@ def test_a_window_and_a_softcap_are_what_training_computes():
         model = tf.Gemma2ForCausalLM(tf.Gemma2Config(**config, attn_logit_softcapping=50.0, attn_implementation=kind))
         meta = next(Probe(IDS).captures(model)).metadata()
         assert (meta.get("softcap"), meta["mask"]) == words and float(meta["scale"]) == pytest.approx(7**-0.5)
+
+
+def test_layers_without_attention_are_left_out():
+    """As in hybrid models; one that was asked for by number is missed."""
+    model = shaken(Nano(layers=3))
+    model.h[1].forward = lambda x: x
+    model.h[1].attn = torch.nn.Linear(24, 24)
+    assert [layer.index for layer in next(Probe(IDS).captures(model)).layers] == [0, 2]
+    with pytest.raises(CaptureError, match=r"layers \[1\]: no attention was seen"):
+        list(Probe(IDS, keep=Subsample.of([1, 2], None, None)).captures(model))
 
 
 class Wrapped(torch.nn.Module):
