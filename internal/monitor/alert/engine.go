@@ -92,8 +92,8 @@ func (e *Engine) advance() {
 		e.tail = slices.Delete(e.tail, 0, 1)
 	}
 	for k, v := range e.told {
-		if !v.open && k.step < e.base.last {
-			delete(e.told, k) // the base has passed it: nothing raises it again
+		if !v.open && k.step < e.base.last && *v.alert.Recovered < e.base.last {
+			delete(e.told, k) // the base has passed it and its end: nothing changes them again
 		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"math/rand/v2"
 	"os"
 	"reflect"
 	"regexp"
@@ -69,53 +70,56 @@ func TestEveryRuleFileIsListed(t *testing.T) {
 	}
 }
 
-// world is a random run: three layers of four heads, values that cross thresholds
-// both ways, now and then a NaN, heads that are missing, two probe sequences.
+// drawWorld makes a random run: heads whose values cross thresholds both ways, now and
+// then a NaN, heads that are missing, two probe sequences. Only its seed is drawn: what
+// fails is printed as one number.
 func drawWorld(t *rapid.T) []*monitor.Analysis {
-	n := rapid.IntRange(1, 24).Draw(t, "snapshots")
-	samples := rapid.IntRange(1, 2).Draw(t, "samples")
+	r := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "world"), 1))
 	heads := []string{"L0H0", "L0H1", "L0H2", "L0H3", "L1H0"}
-	of := map[string][]float64{"attention.max_logit": {20, 60, 80, 95, 120, 300, 2000}, "attention.entropy": {0.6, 0.3, 0.105, 0.05, 0.01},
-		"attention.sink": {0, 0.5}, "attention.sink_max": {0, 0.28, 0.5}, "overlap.max": {0.1, 0.95, 0.999}, "output.write_norm": {0.01, 0.1, 10}}
-	names := []string{"attention.max_logit", "attention.entropy", "attention.sink", "attention.sink_max", "overlap.max", "output.write_norm"}
+	choices := []struct {
+		name   string
+		values []float64
+	}{{"attention.max_logit", []float64{20, 60, 80, 95, 120, 300, 2000}}, {"attention.entropy", []float64{0.6, 0.3, 0.105, 0.05, 0.01}},
+		{"attention.sink", []float64{0, 0.5}}, {"attention.sink_max", []float64{0, 0.28, 0.5}}, {"overlap.max", []float64{0.1, 0.95, 0.999}},
+		{"output.write_norm", []float64{0.01, 0.1, 10}}}
+	pick := func(values ...float64) float64 { return values[r.IntN(len(values))] }
+	samples := 1 + r.IntN(2)
 	var all []*monitor.Analysis
-	for i := range n {
-		for s := range samples {
-			a := &monitor.Analysis{Key: monitor.Key{Run: "r", Step: int64(10 * i), Sample: s}, Tokens: 64}
-			for _, h := range heads {
-				if rapid.IntRange(0, 9).Draw(t, "absent") == 0 {
-					continue
+	for i := range samples * (1 + r.IntN(24)) {
+		a := &monitor.Analysis{Key: monitor.Key{Run: "r", Step: int64(10 * (i / samples)), Sample: i % samples}, Tokens: 64}
+		for _, h := range heads {
+			if r.IntN(10) == 0 {
+				continue
+			}
+			for _, c := range choices {
+				v := pick(c.values...)
+				if c.name == "attention.max_logit" {
+					a.Logits = append(a.Logits, logit(h, v))
 				}
-				for _, m := range names {
-					v := rapid.SampledFrom(of[m]).Draw(t, m)
-					if m == "attention.max_logit" {
-						a.Logits = append(a.Logits, logit(h, v))
-					}
-					a.Values = append(a.Values, monitor.Value{Where: h, Measure: m, Value: v})
-				}
+				a.Values = append(a.Values, monitor.Value{Where: h, Measure: c.name, Value: v})
 			}
-			for _, l := range []string{"L0", "L1"} {
-				a.Values = append(a.Values, monitor.Value{Where: l, Measure: "residual.token_residual", Value: rapid.SampledFrom([]float64{0.9, 0.105, 0.05, 0.001}).Draw(t, "residual")},
-					monitor.Value{Where: l, Measure: "residual.cosine", Value: rapid.SampledFrom([]float64{0.1, 0.95}).Draw(t, "cosine")})
-			}
-			if rapid.IntRange(0, 9).Draw(t, "nan") == 0 {
-				a.NonFinite = []measure.NonFinite{{Where: rapid.SampledFrom(heads).Draw(t, "where"), Tensor: "q", Value: "NaN"}}
-			}
-			all = append(all, a)
 		}
+		for _, l := range []string{"L0", "L1"} {
+			a.Values = append(a.Values, monitor.Value{Where: l, Measure: "residual.token_residual", Value: pick(0.9, 0.105, 0.05, 0.001)},
+				monitor.Value{Where: l, Measure: "residual.cosine", Value: pick(0.1, 0.95)})
+		}
+		if r.IntN(10) == 0 {
+			a.NonFinite = []measure.NonFinite{{Where: heads[r.IntN(len(heads))], Tensor: "q", Value: "NaN"}}
+		}
+		all = append(all, a)
 	}
 	return all
 }
 
-// drawScalars is a random series of a loss that jumps, sticks and breaks.
+// drawScalars makes a random series of a loss that jumps, sticks and breaks.
 func drawScalars(t *rapid.T) []monitor.Scalars {
+	r := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "scalars"), 2))
+	levels := []float64{3, 3, 3, 5, 30, math.NaN()}
 	var all []monitor.Scalars
-	step := int64(0)
-	for range rapid.IntRange(1, 6).Draw(t, "phases") {
-		level := rapid.SampledFrom([]float64{3, 3, 3, 5, 30, math.NaN()}).Draw(t, "loss")
-		for i := range rapid.IntRange(1, 140).Draw(t, "steps") {
-			all = append(all, monitor.Scalars{Step: step, Values: map[string]float64{"loss": level + 0.01*float64(i%3), "grad_norm": level}})
-			step++
+	for range 1 + r.IntN(6) {
+		level := levels[r.IntN(len(levels))]
+		for i := range 1 + r.IntN(140) {
+			all = append(all, monitor.Scalars{Step: int64(len(all)), Values: map[string]float64{"loss": level + 0.01*float64(i%3), "grad_norm": level}})
 		}
 	}
 	return all
@@ -165,9 +169,9 @@ func final(told []monitor.Alert) []string {
 func TestOrderOfArrivals(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		world := drawWorld(t)
-		late := slices.Clone(world)
+		late, r := slices.Clone(world), rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "order"), 4))
 		for i := 0; i+4 <= len(late); i += 4 {
-			copy(late[i:], rapid.Permutation(slices.Clone(late[i:i+4])).Draw(t, "order"))
+			r.Shuffle(4, func(a, b int) { late[i+a], late[i+b] = late[i+b], late[i+a] })
 		}
 		right, got := heads(observe(alert.New("r", nil), world)), heads(observe(alert.New("r", nil), late))
 		for _, s := range right {
@@ -284,17 +288,18 @@ func TestPatienceRecoveryCoolDown(t *testing.T) {
 	})
 }
 
-// TestScaleOfSeriesDoesNotMatter: the healthy world stays silent whatever its steps.
+// TestHealthyIsSilent lets heads learn: logits to 46, entropy to 0.3, at any pace of snapshots.
 func TestHealthyIsSilent(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
+		r := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "run"), 3))
 		e := alert.New("r", nil)
 		step := int64(0)
 		for i := range 40 {
-			step += rapid.Int64Range(1, 5000).Draw(t, "step")
+			step += 1 + r.Int64N(5000)
 			a := &monitor.Analysis{Key: monitor.Key{Step: step}, Tokens: 64}
 			for h := range 12 {
 				where := fmt.Sprintf("L%dH%d", h/4, h%4)
-				noise := rapid.Float64Range(0.9, 1.1).Draw(t, "noise")
+				noise := 0.9 + 0.2*r.Float64()
 				learned := 1 - math.Exp(-float64(i)/6) // from 0 to 1
 				a.Logits = append(a.Logits, logit(where, noise*(1+45*learned)))
 				a.Values = append(a.Values,
