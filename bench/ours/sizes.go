@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"time"
 
 	"github.com/eigenhead/eigenhead/attention"
 	"github.com/eigenhead/eigenhead/head"
@@ -69,13 +70,11 @@ func longPart([]string) error {
 	grow("spectrum with channels, d=128", []int{8192, 32768, 131072}, func(T int) error {
 		q, k := gaussian(T, 128, 1), gaussian(T, 128, 2)
 		seconds, err := timed(2, func() error {
-			p := head.Pair{Q: q, K: k, Scale: 1, Mask: head.Causal}
-			a, b := attention.Field(p, attention.Full)
-			fa, err := spectrum.NewFactor(a)
+			fa, err := spectrum.NewFactor(q)
 			if err != nil {
 				return err
 			}
-			fb, err := spectrum.NewFactor(b)
+			fb, err := spectrum.NewFactor(attention.FieldKeys(k, attention.Full))
 			if err != nil {
 				return err
 			}
@@ -92,6 +91,18 @@ func longPart([]string) error {
 			return err
 		})
 		record(T, seconds)
+		return err
+	})
+	grow("row statistics, σ₁ and σ₂, causal, d=64", []int{8192, 16384, 32768}, func(T int) error {
+		p := head.Pair{Q: gaussian(T, 64, 1), K: gaussian(T, 64, 2), Scale: .125, Mask: head.Causal}
+		start := time.Now() // once: half a minute at the longest
+		a, err := attention.New(background, p, &attention.Options{Memory: 128 << 20})
+		if err != nil {
+			return err
+		}
+		defer a.Release()
+		_, err = attention.Top(background, a, 1)
+		record(T, []float64{time.Since(start).Seconds()})
 		return err
 	})
 	return nil
