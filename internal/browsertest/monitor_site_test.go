@@ -3,7 +3,6 @@
 package browsertest
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"math"
@@ -168,25 +167,46 @@ func every(step int64, n int) []int64 {
 // head) explode after half of it.
 func (m *monitored) fill(s shape) {
 	m.t.Helper()
+	next := make(chan int)
+	var work sync.WaitGroup
+	for range 8 { // commits that come together share their fsync
+		work.Go(func() {
+			for i := range next {
+				if err := m.keep(s, i); err != nil {
+					m.t.Error(err)
+				}
+			}
+		})
+	}
 	for i := range s.steps {
-		m.snapshot(s, i)
+		next <- i
+	}
+	close(next)
+	work.Wait()
+	if m.t.Failed() {
+		m.t.FailNow()
 	}
 }
 
+// snapshot keeps the run's snapshot i.
 func (m *monitored) snapshot(s shape, i int) {
 	m.t.Helper()
+	if err := m.keep(s, i); err != nil {
+		m.t.Fatal(err)
+	}
+}
+
+func (m *monitored) keep(s shape, i int) error {
 	ctx := context.Background()
 	a := s.analysis(i)
-	staged, err := m.store.Stage(bytes.NewReader([]byte(a.String())), 1<<20)
+	staged, err := m.store.Stage(strings.NewReader(a.String()), 1<<20)
 	if err != nil {
-		m.t.Fatal(err)
+		return err
 	}
 	if _, _, err := m.store.Commit(ctx, staged, a.Key); err != nil {
-		m.t.Fatal(err)
+		return err
 	}
-	if err := m.store.SaveAnalysis(ctx, a); err != nil {
-		m.t.Fatal(err)
-	}
+	return m.store.SaveAnalysis(ctx, a)
 }
 
 func (s shape) analysis(i int) *monitor.Analysis {

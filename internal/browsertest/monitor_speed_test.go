@@ -5,6 +5,7 @@ package browsertest
 import (
 	"bytes"
 	"fmt"
+	"maps"
 	"math"
 	"os"
 	"path/filepath"
@@ -12,6 +13,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/chromedp/chromedp"
 )
@@ -29,10 +31,13 @@ func TestMonitorOpensInASecond(t *testing.T) {
 	best, least := math.Inf(1), math.Inf(1)
 	for range 5 { // the machine is shared: the best of five is the page's own time
 		var drawn float64
-		m.run(ctx, chromedp.Navigate("about:blank"))
-		used := processorTime(t)
+		m.run(ctx, chromedp.Navigate(m.url+"/"), waitFor(`document.getElementById("live").textContent === "live"`), chromedp.Sleep(time.Second)) // where a reader comes from
+		before := processorTimes(t)
 		m.run(ctx, chromedp.Navigate(m.url+"/runs/big"), waitFor(isDrawn))
-		used = processorTime(t) - used
+		used := 0.0
+		for pid, ms := range processorTimes(t) {
+			used += ms - before[pid]
+		}
 		m.run(ctx, chromedp.Evaluate(`Number(document.documentElement.dataset.drawn)`, &drawn))
 		var parts string
 		m.run(ctx, chromedp.Evaluate(`[...performance.getEntriesByType("navigation"), ...performance.getEntriesByType("resource")].map(e => e.name.replace(/.*\/(?=.)/, "").slice(0, 12) + " " + Math.round(e.startTime) + "–" + Math.round(e.responseEnd)).join(", ")`, &parts))
@@ -68,14 +73,14 @@ func load() float64 {
 	return one / float64(goruntime.NumCPU())
 }
 
-// processorTime returns what this process and all that it started have used, in ms.
-func processorTime(t *testing.T) float64 {
+// processorTimes returns what this process and all that it started have used, in ms.
+func processorTimes(t *testing.T) map[int]float64 {
 	t.Helper()
 	files, err := filepath.Glob("/proc/[0-9]*/stat")
 	if err != nil || len(files) == 0 {
 		t.Skip("no /proc to read processor times from")
 	}
-	parent, ticks := map[int]int{}, map[int]float64{}
+	parent, used := map[int]int{}, map[int]float64{}
 	for _, f := range files {
 		text, err := os.ReadFile(f)
 		if err != nil {
@@ -86,16 +91,16 @@ func processorTime(t *testing.T) float64 {
 		parent[pid], _ = strconv.Atoi(fields[1])
 		user, _ := strconv.ParseFloat(fields[11], 64)
 		system, _ := strconv.ParseFloat(fields[12], 64)
-		ticks[pid] = user + system
+		used[pid] = 10 * (user + system) // a tick is a hundredth of a second on Linux
 	}
-	sum := 0.0
-	for pid := range ticks {
-		for p := pid; p > 1; p = parent[p] {
-			if p == os.Getpid() {
-				sum += ticks[pid]
-				break
+	ours := func(pid int) bool {
+		for ; pid > 1; pid = parent[pid] {
+			if pid == os.Getpid() {
+				return true
 			}
 		}
+		return false
 	}
-	return sum * 10 // a tick is a hundredth of a second on Linux
+	maps.DeleteFunc(used, func(pid int, _ float64) bool { return !ours(pid) })
+	return used
 }
