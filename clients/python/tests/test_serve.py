@@ -31,11 +31,11 @@ def serve(tmp_path):
     p = subprocess.Popen([binary, "serve", "--data", str(tmp_path / "data"), "--listen", "127.0.0.1:0"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
     try:
         said = ""
-        while "token" not in said:
+        while not ((url := re.search(r"http://\S+\n", said)) and (token := re.search(r"token: (\S+)\n", said))):
             line = p.stdout.readline()
             assert line, f"the server ended: {said}"
             said += line
-        yield re.search(r"http://\S+", said)[0], re.search(r"token: (\S+)", said)[1]
+        yield url[0].strip(), token[1]
     finally:
         p.terminate()
         p.wait(30)
