@@ -383,9 +383,6 @@ func TestProductsStop(t *testing.T) {
 // Products of long contexts are made in strips: the same bits on any number of
 // cores, and what rows and columns of A say.
 func TestLongProducts(t *testing.T) {
-	if testing.Short() {
-		t.Skip("a minute under the race detector")
-	}
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
 	T := 4*longT + 60
 	p := gaussianPair(6, T, 4, head.Mask{Kind: head.MaskWindow, Window: 3000})
