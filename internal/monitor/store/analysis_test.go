@@ -66,7 +66,7 @@ func drawAnalysis(t *rapid.T, k monitor.Key) *monitor.Analysis {
 			a.Values = append(a.Values, v)
 		}
 		if rapid.Bool().Draw(t, "logit") {
-			a.Logits = append(a.Logits, monitor.Logit{Where: where, Max: number.Draw(t, "max"), Query: h, Key: math.MaxUint32, OtherKeys: number.Draw(t, "other")})
+			a.Logits = append(a.Logits, monitor.Logit{Where: where, Max: number.Draw(t, "max"), Query: h, Key: math.MaxInt32, OtherKeys: number.Draw(t, "other")})
 		}
 	}
 	if heads > 0 && rapid.Bool().Draw(t, "layer") {

@@ -101,12 +101,7 @@ func (r Retention) choose(all []kept, now time.Time) []kept {
 		}
 	}
 	if r.Bytes > 0 {
-		total := int64(0)
-		for _, k := range all {
-			if !gone[k.id] {
-				total += k.bytes
-			}
-		}
+		total := sizeOf(all, gone)
 		for _, k := range all {
 			if total > r.Bytes && free(k) {
 				gone[k.id] = true
@@ -115,4 +110,14 @@ func (r Retention) choose(all []kept, now time.Time) []kept {
 		}
 	}
 	return slices.DeleteFunc(slices.Clone(all), func(k kept) bool { return !gone[k.id] })
+}
+
+// sizeOf adds up what stays.
+func sizeOf(all []kept, gone map[int64]bool) (total int64) {
+	for _, k := range all {
+		if !gone[k.id] {
+			total += k.bytes
+		}
+	}
+	return total
 }

@@ -180,7 +180,7 @@ func dsn(path string, readOnly bool) string {
 	}
 	q := url.Values{
 		// The driver runs these before the others: WAL would fix the page size.
-		"_pragma":       {fmt.Sprintf("page_size(%d)", pageSize), "cache_size(-8000)"},
+		"_pragma":       {fmt.Sprintf("page_size(%d)", pageSize), "cache_size(-8000)", "journal_size_limit(67108864)"},
 		"_busy_timeout": {"10000"}, "_journal_mode": {"WAL"}, "_synchronous": {"FULL"}, "_foreign_keys": {"1"},
 	}
 	if readOnly {
