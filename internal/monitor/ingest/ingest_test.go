@@ -198,8 +198,10 @@ func TestRates(t *testing.T) {
 	now := time.Unix(0, 0)
 	r := newRates(1, 2, func() time.Time { return now })
 	a := netip.MustParseAddr("10.0.0.1")
-	if !r.allow(a) || !r.allow(a) || r.allow(a) {
-		t.Error("a bucket of two gives two")
+	for i, want := range []bool{true, true, false} {
+		if r.allow(a) != want {
+			t.Errorf("request %d of a bucket of two: %v", i, !want)
+		}
 	}
 	if !r.allow(netip.MustParseAddr("10.0.0.2")) {
 		t.Error("one address empties another's bucket")
@@ -209,8 +211,10 @@ func TestRates(t *testing.T) {
 		t.Error("a clock that goes back fills the bucket")
 	}
 	now = now.Add(time.Second)
-	if !r.allow(a) || r.allow(a) {
-		t.Error("a second gives one more")
+	for i, want := range []bool{true, false} {
+		if r.allow(a) != want {
+			t.Errorf("request %d a second later: %v", i, !want)
+		}
 	}
 	for i := range maxBuckets + 10 {
 		r.allow(netip.AddrFrom4([4]byte{1, byte(i >> 16), byte(i >> 8), byte(i)}))
