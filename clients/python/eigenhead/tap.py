@@ -66,6 +66,7 @@ class Tap:
         self._queue = (queue, queue_bytes)
         self._said: set[str] = set()
         self._probed: int | None = None
+        self._last: int | None = None  # the newest step that was told
         self._told = (0, 0)
         self._pid = os.getpid()
         self._closed = False
@@ -124,8 +125,11 @@ class Tap:
                 capture.tensors()
             self._omissions()
 
-    def close(self, timeout: float = 30.0) -> Counts:
-        """Delivers what is queued, or spools it, and ends the thread."""
+    def close(self, timeout: float = 30.0, *, ended: bool = True) -> Counts:
+        """Delivers what is queued, or spools it, and ends the thread. Unless ended is
+        false, the scalar "end" says that the run is over, so that its silence is no alert."""
+        if ended and self._last is not None and not self._closed:
+            self.scalars(self._last, end=1.0)
         self._closed = True
         if self._writer and os.getpid() == self._pid:
             atexit.unregister(self._at_exit)
@@ -139,8 +143,8 @@ class Tap:
     def __enter__(self) -> "Tap":
         return self
 
-    def __exit__(self, *error) -> None:
-        self.close()
+    def __exit__(self, kind, *error) -> None:
+        self.close(ended=kind is None)
 
     def _open(self) -> Writer:
         """The writer, made where it is first needed: not in processes that never write."""
@@ -158,7 +162,7 @@ class Tap:
             self.counts = sink.counts
             self._writer = Writer(sink, self._run, *self._queue)
             this = weakref.ref(self)
-            self._at_exit = lambda: (tap := this()) and tap.close()
+            self._at_exit = lambda: (tap := this()) and tap.close(ended=False)  # perhaps it crashed
             atexit.register(self._at_exit)
         return self._writer
 
@@ -188,6 +192,7 @@ class Tap:
             held = held | {"tap_failed": float(told[0]), "tap_dropped": float(told[1])}
         if held:
             self._open().row(step, held)
+            self._last = max(step, self._last or 0)
 
     def _fail(self, step, err: Exception) -> None:
         self.counts.failed += 1

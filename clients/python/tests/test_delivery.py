@@ -119,9 +119,9 @@ def test_captures_and_scalars_arrive(monitor, tmp_path):
         for step in range(3):
             tap.step(step, loss=torch.tensor(0.5 * step), lr=float("nan"))
     assert monitor.meta() == [0, 1, 2] and {p for p, _ in monitor.captures.values()} == {"/api/v1/runs/r/captures"}
-    assert monitor.scalars == [{"step": s, "loss": 0.5 * s, "lr": "NaN"} for s in range(3)]
+    assert monitor.scalars == [{"step": s, "loss": 0.5 * s, "lr": "NaN"} for s in range(3)] + [{"step": 2, "end": 1.0}]
     assert monitor.tokens == {"Bearer secret"}
-    assert (tap.counts.captured, tap.counts.delivered, tap.counts.scalars) == (3, 3, 3) and not (tmp_path / "spool").exists()
+    assert (tap.counts.captured, tap.counts.delivered, tap.counts.scalars) == (3, 3, 4) and not (tmp_path / "spool").exists()
 
 
 def test_a_capture_carries_run_step_and_scalars(monitor, tmp_path):
@@ -145,7 +145,7 @@ def test_a_dead_server_stops_nothing_and_a_later_run_resends(tmp_path, caplog):
         with tap_to(m.url, tmp_path, run="other") as again:
             again.step(9, loss=2.0)
         assert m.meta() == [0, 1, 2, 3, 9] and again.counts.waiting == 0 and list((tmp_path / "spool").iterdir()) == []
-        assert sorted(row["step"] for row in m.scalars) == [0, 1, 2, 3, 9]
+        assert sorted(row["step"] for row in m.scalars if "end" not in row) == [0, 1, 2, 3, 9]
         assert {p for p, _ in m.captures.values()} == {"/api/v1/runs/r/captures", "/api/v1/runs/other/captures"}, "each under its own run"
     finally:
         m.close()
@@ -372,7 +372,7 @@ class TestFolder:
         (tmp_path / "scalars.jsonl").write_text('{"step": 0, "lo')
         with self.tap(tmp_path) as tap:
             tap.step(1, loss=2.0)
-        assert (tmp_path / "scalars.jsonl").read_text() == '{"step": 0, "lo\n{"step": 1, "loss": 2.0}\n'
+        assert (tmp_path / "scalars.jsonl").read_text() == '{"step": 0, "lo\n{"step": 1, "loss": 2.0}\n{"step": 1, "end": 1.0}\n'
 
     def test_a_full_disk_is_counted(self, tmp_path, monkeypatch, caplog):
         def full(*_):
@@ -423,7 +423,7 @@ class TestScalars:
             for step in range(1, 401):
                 tap.step(step, **{f"{i:064d}".replace("0", "n", 1): -1.2345678901234567e-300 for i in range(60)})
         assert len(sizes) > 1 and max(sizes) < 1 << 20 and sum(sizes) > 1 << 21
-        assert [r["step"] for r in monitor.scalars] == list(range(1, 401))
+        assert [r["step"] for r in monitor.scalars if "end" not in r] == list(range(1, 401))
 
     def test_rows_are_bounded(self, tmp_path, monkeypatch):
         monkeypatch.setattr(writer, "_ROWS", 5)
@@ -431,7 +431,7 @@ class TestScalars:
         with eigenhead.Tap(Nano(), every=1000, probe=IDS, sink=tmp_path) as tap:
             for step in range(1, 9):
                 tap.step(step, loss=1.0)
-        assert tap.counts.scalars_lost == 3 and tap.counts.scalars == 5
+        assert tap.counts.scalars_lost == 4 and tap.counts.scalars == 5, "the eight steps, and the end"
 
 
 def test_what_is_queued_is_delivered_at_exit(tmp_path):

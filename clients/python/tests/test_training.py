@@ -202,7 +202,7 @@ def test_under_data_parallelism(tmp_path):
     names = sorted(f.name for f in (tmp_path / "run").iterdir())
     assert names == ["scalars.jsonl"] + [f"step-{s:08d}-sample-{i}.safetensors" for s in (0, 2, 4) for i in (0, 1)]
     steps = [json.loads(line)["step"] for line in (tmp_path / "run" / "scalars.jsonl").read_text().splitlines()]
-    assert steps == list(range(6)), "from rank 0 alone"
+    assert steps == [*range(6), 5], "from rank 0 alone, and the end"
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -290,7 +290,7 @@ def test_a_probe_that_fails_is_said_once_and_counted(tmp_path, caplog):
     said = [r for r in caplog.records if "tap failed" in r.message]
     assert len(said) == 1 and said[0].exc_info
     rows = [json.loads(line) for line in (tmp_path / "scalars.jsonl").read_text().splitlines()]
-    assert [r["tap_failed"] for r in rows] == [1.0, 2.0, 3.0, 4.0]
+    assert [r["tap_failed"] for r in rows if "end" not in r] == [1.0, 2.0, 3.0, 4.0]
 
 
 def test_wrong_scalars_and_steps_do_not_stop_training(tmp_path, caplog):
@@ -339,7 +339,7 @@ assert "torch._dynamo" not in sys.modules, "a second of imports that an uncompil
     env = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
     p = subprocess.run([sys.executable, "-c", code, str(tmp_path)], env=env, capture_output=True, text=True, timeout=240)
     assert p.returncode == 0, p.stderr
-    assert (tmp_path / "scalars.jsonl").read_text() == '{"step": 0, "loss": "Infinity"}\n'
+    assert (tmp_path / "scalars.jsonl").read_text() == '{"step": 0, "loss": "Infinity"}\n{"step": 0, "end": 1.0}\n'
 
 
 def test_other_processes_do_nothing(tmp_path, monkeypatch):
@@ -355,3 +355,20 @@ def test_options_that_cannot_be_are_refused(tmp_path):
                        ({"parts": ("q",)}, "parts: 'q'"), ({"heads": []}, "heads: none")):
         with pytest.raises(ValueError, match=want):
             eigenhead.Tap(model, **{"probe": IDS, "sink": tmp_path} | more)
+
+
+@pytest.mark.parametrize("how, said", [("close", True), ("with", True), ("crash", False), ("exit", False)])
+def test_a_run_that_is_over_says_so_and_a_crash_does_not(tmp_path, how, said):
+    torch.manual_seed(0)
+    tap = eigenhead.Tap(Nano(), every=100, probe=torch.arange(8)[None], sink=tmp_path)
+    tap.step(7, loss=1.0)
+    if how == "close":
+        tap.close()
+    elif how == "exit":
+        tap._at_exit()
+    else:
+        with contextlib.suppress(ZeroDivisionError), tap:
+            assert how == "with" or 1 / 0
+    rows = [json.loads(line) for line in (tmp_path / "scalars.jsonl").read_text().splitlines()]
+    assert any(row.get("end") == 1 and row["step"] == 7 for row in rows) is said
+    assert any(row.get("loss") == 1 for row in rows)

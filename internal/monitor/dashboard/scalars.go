@@ -115,6 +115,7 @@ func names(list []monitor.Scalars) []string {
 		}
 	}
 	var all []string
+	delete(has, "end") // a mark, not a number
 	for _, name := range usual {
 		if has[name] {
 			all = append(all, name)
