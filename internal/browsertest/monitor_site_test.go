@@ -107,7 +107,7 @@ func (m *monitored) watch(allowed ...string) context.Context {
 
 func (m *monitored) run(ctx context.Context, actions ...chromedp.Action) {
 	m.t.Helper()
-	if err := chromedp.Run(ctx, actions...); err != nil {
+	if err := chromedp.Run(ctx, steady(chromedp.Tasks(actions))); err != nil {
 		if dir := os.Getenv("EIGENHEAD_SCREENSHOTS"); dir != "" {
 			m.shoot(ctx, "failed-"+m.t.Name())
 		}
@@ -119,7 +119,28 @@ func (m *monitored) login(path string) chromedp.Tasks {
 	return chromedp.Tasks{chromedp.Navigate(m.url + path), chromedp.WaitVisible("#token"), chromedp.SendKeys("#token", m.token+kb.Enter), chromedp.WaitReady("#data[type]"), chromedp.WaitNotPresent("#token")}
 }
 
-// drawn waits for the pictures of a page; expression is to become true.
+// steady tries an action again where the node that it found is replaced before it is
+// used: pages draw anew whenever something arrives.
+func steady(a chromedp.Action) chromedp.Action {
+	if tasks, ok := a.(chromedp.Tasks); ok {
+		each := make(chromedp.Tasks, len(tasks))
+		for i, t := range tasks {
+			each[i] = steady(t)
+		}
+		return each
+	}
+	return chromedp.ActionFunc(func(ctx context.Context) error {
+		for try := 0; ; try++ {
+			err := a.Do(ctx)
+			if err == nil || try == 50 || !strings.Contains(err.Error(), "ode with given id") {
+				return err
+			}
+			time.Sleep(20 * time.Millisecond)
+		}
+	})
+}
+
+// waitFor waits until an expression is true.
 func waitFor(expression string) chromedp.Action {
 	return chromedp.Poll(expression, nil, chromedp.WithPollingInterval(20*time.Millisecond), chromedp.WithPollingTimeout(20*time.Second))
 }
