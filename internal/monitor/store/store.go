@@ -100,6 +100,11 @@ func (s *Store) open(opts *Options) error {
 			return &xerr.Usage{Flag: s.dir, Found: "cannot be made: " + err.Error(), Want: "a folder that can be written"}
 		}
 	}
+	for _, d := range []string{capturesFolder, stagingFolder, lostFolder} {
+		if err := narrow(s.path(d), 0o700); err != nil {
+			return err
+		}
+	}
 	var err error
 	if s.lock, err = takeLock(s.path(lockName), name); err != nil {
 		return err

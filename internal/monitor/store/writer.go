@@ -47,6 +47,9 @@ type move struct{ from, to string }
 const maxGroup = 256
 
 func openWriter(path string) (*writer, error) {
+	if err := private(path); err != nil {
+		return nil, named(path, err)
+	}
 	db, err := sql.Open("sqlite", dsn(path, false))
 	if err != nil {
 		return nil, err
