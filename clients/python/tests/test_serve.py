@@ -52,7 +52,7 @@ def test_captures_become_snapshots_with_measures(serve, tmp_path):
     with eigenhead.Tap(Nano(), every=1, probe=torch.arange(40).view(2, 20) % 37, sink=sink, run="a", parts=("v", "x", "write_norm")) as tap:
         for step in range(3):
             tap.step(step, loss=torch.tensor(float("nan") if step == 2 else 3.0 - step), lr=1e-3)
-    assert (tap.counts.delivered, tap.counts.refused, tap.counts.waiting, tap.counts.scalars) == (6, 0, 0, 3)
+    assert (tap.counts.delivered, tap.counts.refused, tap.counts.waiting, tap.counts.scalars) == (6, 0, 0, 4)
     end = time.monotonic() + 60
     while True:
         snapshots = get(url, token, "runs/a/snapshots")["snapshots"]
@@ -87,7 +87,7 @@ def test_a_wrong_token_waits(serve, tmp_path):
 
 def test_the_example_to_a_server(serve):
     url, token = serve
-    subprocess.run([sys.executable, EXAMPLE, *SMALL, "--sink", url, "--token", token, "--run", "tiny"], env=ENV, check=True, timeout=240)
+    subprocess.run([sys.executable, EXAMPLE, *SMALL, "--sink", url, "--run", "tiny"], env=ENV | {"EIGENHEAD_TOKEN": token}, check=True, timeout=240)
     assert [s["step"] for s in get(url, token, "runs/tiny/snapshots")["snapshots"]] == [0, 2, 4]
 
 
