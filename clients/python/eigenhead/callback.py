@@ -16,7 +16,9 @@ class TapCallback(transformers.TrainerCallback):
         Trainer(..., callbacks=[eigenhead.TapCallback(probe=batch, sink="runs/a")])
 
     The learning rate goes at each step; loss and gradient norm at each logging step,
-    as the Trainer tells them: logging_steps=1 gives every step.
+    as the Trainer tells them: logging_steps=1 gives every step. When training ends, the
+    scalar "end" says so; where it crashes nothing does, and the silence becomes the
+    alert missing-heartbeat.
     """
 
     def __init__(self, **options):
@@ -32,8 +34,7 @@ class TapCallback(transformers.TrainerCallback):
     def on_step_end(self, args, state, control, lr_scheduler=None, **_):
         """Tells the learning rate, and probes if it is time."""
         if self.tap:
-            rates = lr_scheduler.get_last_lr() if lr_scheduler is not None else [None]
-            self.tap.step(state.global_step, lr=rates[0])
+            self.tap.step(state.global_step, lr=_rate(lr_scheduler))
 
     def on_log(self, args, state, control, logs=None, **_):
         """Tells what the Trainer logs, the evaluation's numbers too."""
@@ -42,6 +43,15 @@ class TapCallback(transformers.TrainerCallback):
             self.tap.scalars(state.global_step, **numbers)
 
     def on_train_end(self, args, state, control, **_):
-        """Delivers the rest."""
+        """Delivers the rest, and says that the run is over."""
         if self.tap:
             self.tap.close()
+
+
+def _rate(scheduler) -> float | None:
+    """The learning rate; None where a scheduler has none yet, as DeepSpeed's before its
+    first step in float16, and ReduceLROnPlateau of older PyTorch: both raise."""
+    try:
+        return scheduler.get_last_lr()[0]
+    except Exception:
+        return None

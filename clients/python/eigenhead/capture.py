@@ -187,15 +187,16 @@ def encode(tensors: Mapping[str, torch.Tensor], metadata: Mapping[str, str]) -> 
         yield memoryview(view).cast("B")
 
 
-def write_chunks(path: str | os.PathLike, chunks: Iterator[bytes | memoryview]) -> None:
+def write_chunks(path: str | os.PathLike, chunks: Iterator[bytes | memoryview], mode: int = 0o666) -> None:
     """Writes the bytes under a temporary name beside path and renames that.
 
-    The name begins with a dot: who watches the folder looks past it.
+    The name begins with a dot: who watches the folder looks past it. mode is the
+    file's, less the umask.
     """
     folder, name = os.path.split(os.fspath(path))
     temporary = os.path.join(folder, f".{name}.{secrets.token_hex(4)}.tmp")
     try:
-        with open(temporary, "xb") as f:
+        with open(temporary, "xb", opener=lambda name, flags: os.open(name, flags, mode)) as f:
             for chunk in chunks:
                 f.write(chunk)
             f.flush()

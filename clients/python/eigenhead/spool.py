@@ -2,7 +2,8 @@
 
 One folder for each server, shared by all runs to it and by every process after them:
 what one could not send, the next does. Sending twice is harmless, since the server
-knows a snapshot by run, step and bytes.
+knows a snapshot by run, step and bytes. Only its owner reads it: a capture holds
+activations and token ids.
 """
 
 from __future__ import annotations
@@ -75,9 +76,9 @@ class Spool:
             self.remove(e)
             self.lost += e.capture
             over -= e.size
-        self.path.mkdir(parents=True, exist_ok=True)
+        self.path.mkdir(mode=0o700, parents=True, exist_ok=True)  # one that is there is the user's, and stays as it is
         self._last = max(time.time_ns(), self._last + 1)  # a clock that goes back keeps our order
-        write_chunks(self.path / f"{self._last:020d}-{run}.{'safetensors' if capture else 'jsonl'}", body())
+        write_chunks(self.path / f"{self._last:020d}-{run}.{'safetensors' if capture else 'jsonl'}", body(), mode=0o600)
         return True
 
     def remove(self, entry: Entry) -> None:

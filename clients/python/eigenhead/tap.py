@@ -50,7 +50,8 @@ class Tap:
     outside of it. forward(model, sequence) runs a model that model(ids) does not.
 
     The queue holds at most queue captures and queue_bytes of them.
-    Raises ValueError for options that cannot be. Only rank 0 does anything.
+    Raises ValueError for options that cannot be. Only rank 0 does anything: of the
+    process group, or $RANK where there is none.
     """
 
     def __init__(self, model: torch.nn.Module, *, probe, sink, every: int = 200, token: str | None = None, run: str | None = None,
@@ -68,7 +69,7 @@ class Tap:
         self._probed: int | None = None
         self._last: int | None = None  # the newest step that was told
         self._told = (0, 0)
-        self._pid = os.getpid()
+        self._pid, self._rank = os.getpid(), _rank()
         self._closed = False
         if run is not None and not _RUN.fullmatch(run):
             raise ValueError(f"run: {run!r}, want 1 to 100 letters, digits, dots, underscores and hyphens, a letter or digit first")
@@ -82,7 +83,7 @@ class Tap:
         if torch.distributed.is_available() and torch.distributed.is_initialized():
             rank = torch.distributed.get_rank()
         else:
-            rank = int(os.environ.get("RANK", "0") or 0)
+            rank = self._rank
         return rank == 0 and os.getpid() == self._pid
 
     @property
@@ -96,10 +97,10 @@ class Tap:
         Scalars are numbers or tensors of one element; a tensor on an accelerator is not
         waited for. Never raises, save for interrupts.
         """
-        if not self.active:
-            return
         try:
-            step = _whole(step)
+            if not self.active:
+                return
+            step = self._reach(step)
             held = self._hold(step, scalars)
             if step % self.every == 0 and step != self._probed:
                 self._look(step, held)
@@ -109,10 +110,10 @@ class Tap:
 
     def scalars(self, step: int, /, **scalars) -> None:
         """Tells numbers of a step and no more; several calls for one step add up."""
-        if not self.active:
-            return
         try:
-            step = _whole(step)
+            if not self.active:
+                return
+            step = self._reach(step)
             self._tell(step, self._hold(step, scalars))
         except Exception as err:
             self._fail(step, err)
@@ -126,8 +127,8 @@ class Tap:
             self._omissions()
 
     def close(self, timeout: float = 30.0, *, ended: bool = True) -> Counts:
-        """Delivers what is queued, or spools it, and ends the thread. Unless ended is
-        false, the scalar "end" says that the run is over, so that its silence is no alert."""
+        """Delivers what is queued, or spools it, and ends the thread, within timeout
+        seconds. Unless ended is false, the scalar "end" says that the run is over, so that its silence is no alert."""
         if ended and self._last is not None and not self._closed:
             self.scalars(self._last, end=1.0)
         self._closed = True
@@ -166,6 +167,12 @@ class Tap:
             atexit.register(self._at_exit)
         return self._writer
 
+    def _reach(self, step) -> int:
+        """The step as a whole number. A run of which nothing but captures is told ends too."""
+        step = _whole(step)
+        self._last = max(step, self._last or 0)
+        return step
+
     def _hold(self, step: int, scalars: dict) -> dict:
         held, wrong = numbers.hold(scalars)
         for err in wrong:
@@ -192,7 +199,6 @@ class Tap:
             held = held | {"tap_failed": float(told[0]), "tap_dropped": float(told[1])}
         if held:
             self._open().row(step, held)
-            self._last = max(step, self._last or 0)
 
     def _fail(self, step, err: Exception) -> None:
         self.counts.failed += 1
@@ -207,6 +213,14 @@ class Tap:
             if o.part not in self._said:
                 self._said.add(o.part)
                 log.warning("%s of layers %s is left out: %s", o.part, o.layers, o.why)
+
+
+def _rank() -> int:
+    """$RANK, which torchrun sets; 0 without it."""
+    text = os.environ.get("RANK", "").strip()
+    if not re.fullmatch(r"[0-9]{0,9}", text):
+        raise ValueError(f"RANK: {text!r} in the environment, want a whole number, 0 for the process that writes")
+    return int(text or 0)
 
 
 def _whole(step) -> int:

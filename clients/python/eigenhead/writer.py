@@ -19,6 +19,7 @@ log = logging.getLogger("eigenhead")
 
 _FLUSH = 1.0  # seconds that scalars gather; chosen
 _BATCH = 8000  # numbers that go at once: below the server's 1 MiB, at 120 bytes each
+_SPOOL = 0.25  # of the time that close has, for what must go to the spool; chosen
 _ROWS = 100_000  # scalars kept at most: a day at a step a second; chosen
 
 
@@ -71,15 +72,16 @@ class Writer:
                 self._wake.notify()
 
     def close(self, timeout: float) -> None:
-        """Waits until all is delivered or spooled; after timeout seconds what still
-        hangs is broken off, and goes to the spool."""
+        """Waits until all is delivered or spooled, timeout seconds at most: what hangs
+        when three quarters of them are gone is broken off, and goes to the spool."""
+        end = time.monotonic() + timeout
         with self._wake:
             self._closing = True
             self._wake.notify()
-        self._thread.join(timeout)
+        self._thread.join(timeout * (1 - _SPOOL))
         if self._thread.is_alive():
             self.sink.abort()
-            self._thread.join(max(timeout, 5.0))
+            self._thread.join(max(end - time.monotonic(), 0.0))
         if left := len(self._jobs) + self._thread.is_alive():
             log.warning("%s: %d captures were not written in time", self.sink, left)
 

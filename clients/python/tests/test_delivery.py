@@ -1,9 +1,11 @@
 """Captures and scalars reach folder or server, or wait, or are counted; training never waits."""
 
+import contextlib
 import hashlib
 import http.server
 import json
 import logging
+import os
 import socket
 import threading
 import time
@@ -220,9 +222,65 @@ def test_a_server_that_hangs_is_left_after_the_timeout(tmp_path):
         tap = tap_to(f"http://127.0.0.1:{s.getsockname()[1]}", tmp_path, timeout=60)
         for step in range(3):
             tap.step(step)
-        start = time.monotonic()
-        tap.close(timeout=0.3)
-        assert time.monotonic() - start < 20 and tap.counts.waiting == 3, "on disk, all of them"
+        close_in_time(tap)
+
+
+def close_in_time(tap, seconds=4.0):
+    """Closes a tap whose three captures cannot be delivered."""
+    start = time.monotonic()
+    tap.close(timeout=seconds)
+    assert time.monotonic() - start < seconds + 0.5 and tap.counts.waiting == 3, "on disk, all of them"
+
+
+def test_a_connect_that_hangs_is_broken_off(tmp_path):
+    """A host behind a wall that drops packets: a full backlog drops them too."""
+    with contextlib.ExitStack() as stack:
+        s = stack.enter_context(socket.socket())
+        s.bind(("127.0.0.1", 0))
+        s.listen(0)
+        for _ in range(8):
+            c = stack.enter_context(socket.socket())
+            c.setblocking(False)
+            c.connect_ex(s.getsockname())
+        tap = tap_to(f"http://127.0.0.1:{s.getsockname()[1]}", tmp_path, timeout=60)
+        for step in range(3):
+            tap.step(step)
+        close_in_time(tap)
+
+
+def test_a_name_that_does_not_resolve_is_left(tmp_path, monkeypatch):
+    done = threading.Event()
+    monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: done.wait(60) and [])
+    tap = tap_to("http://monitor.test", tmp_path)
+    for step in range(3):
+        tap.step(step)
+    close_in_time(tap)
+    done.set()
+
+
+@pytest.mark.parametrize("said", [b"", b"HTTP/1.1 500 Error\r\nConnection: close\r\nContent-Length: 9\r\n\r\n{"])
+@pytest.mark.parametrize("scheme", ["http", "https"])
+def test_silence_in_the_middle_is_broken_off(tmp_path, scheme, said):
+    """In TLS's handshake, and in an answer whose connection is closed after it."""
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        s.listen()
+
+        def answer():
+            with contextlib.suppress(OSError):
+                while True:
+                    c, _ = s.accept()
+                    kept.append(c)
+                    if scheme == "http" and said:
+                        c.recv(100)
+                        c.sendall(said)
+
+        kept = []
+        threading.Thread(target=answer, daemon=True).start()
+        tap = tap_to(f"{scheme}://127.0.0.1:{s.getsockname()[1]}", tmp_path, timeout=60)
+        for step in range(3):
+            tap.step(step)
+        close_in_time(tap)
 
 
 def test_429_waits_as_told(monitor, tmp_path):
@@ -243,6 +301,58 @@ def test_409_is_logged_and_not_sent_again(monitor, tmp_path, caplog):
         tap.step(1)
     assert monitor.meta() == [1] and tap.counts.refused == 1 and tap.counts.delivered == 1 and tap.counts.waiting == 0
     assert "answered 409: status 409 (none); the capture is not sent again" in caplog.text
+
+
+def test_refusals_are_said_once_and_counted(monitor, tmp_path, caplog):
+    own, monitor.answers = monitor.answer, [(409, {})] * 3
+    monitor.answer = lambda path, headers, body: (422, {}) if path.endswith("/scalars") else own(path, headers, body)
+    with tap_to(monitor.url, tmp_path) as tap:
+        for step in range(3):
+            tap.step(step, loss=1.0, lr=0.1)
+            until(lambda: tap.counts.scalars_lost == step + 1)
+    assert (tap.counts.refused, tap.counts.scalars_lost, tap.counts.waiting) == (3, 4, 0)
+    assert [sum(f"answered {status}" in r.message for r in caplog.records) for status in (409, 422)] == [1, 1]
+
+
+@pytest.mark.parametrize("status, headers", [(404, {}), (405, {}), (301, {"Location": "https://elsewhere/api"}), (308, {"Location": "https://elsewhere/api"}), (302, {})])
+def test_what_is_not_the_monitor_loses_nothing(status, headers, monitor, tmp_path, caplog):
+    """A wrong path, or a wall in front that sends elsewhere: the right one gets all of it."""
+    own = monitor.answer
+    monitor.answer = lambda path, heard, body: (status, headers)
+    with tap_to(monitor.url, tmp_path) as tap:
+        for step in range(3):
+            tap.step(step, loss=1.0)
+            until(lambda: tap.counts.waiting == step + 1)
+    assert (tap.counts.refused, tap.counts.scalars_lost) == (0, 0)
+    said = [r.message for r in caplog.records if f"answered {status}" in r.message]
+    assert len(said) == 1 and monitor.url in said[0] and headers.get("Location", "") in said[0] and "until this is the address" in said[0]
+    monitor.answer = own
+    with tap_to(monitor.url, tmp_path):
+        pass
+    assert monitor.meta() == [0, 1, 2] and sorted(r["step"] for r in monitor.scalars if "loss" in r) == [0, 1, 2]
+
+
+def test_a_server_that_comes_and_goes_is_not_said_each_time(monitor, tmp_path, caplog):
+    """It takes scalars and no captures: an outage that begins at every file."""
+    monitor.answers = [(500, {})] * 10**6
+    tap = tap_to(monitor.url, tmp_path)
+    for step in range(12):
+        tap.step(step, loss=1.0)
+        until(lambda: len({r["step"] for r in monitor.scalars}) == step + 1)
+    monitor.answers = []
+    tap.close()
+    assert len([r for r in caplog.records if "answered 500" in r.message and "training goes on" in r.message]) == 1
+    assert len([r for r in caplog.records if "answers again" in r.message]) == 1
+
+
+def test_a_token_that_no_header_takes_is_refused(tmp_path, monkeypatch):
+    for token in ("two words", "line\n", "tök"):
+        with pytest.raises(ValueError, match="^token: holds") as err:
+            eigenhead.Server("http://localhost", token, spool=tmp_path)
+        assert token not in str(err.value)
+    monkeypatch.setenv("EIGENHEAD_TOKEN", "a\nb")
+    with pytest.raises(ValueError, match="^EIGENHEAD_TOKEN: holds"):
+        eigenhead.Server("http://localhost", spool=tmp_path)
 
 
 def test_500_is_tried_again_and_others_go_past_it(monitor, tmp_path, caplog):
@@ -392,6 +502,20 @@ class TestSpool:
         (tmp_path / "notes.txt").write_text("mine")
         assert s.add("r", True, lambda: [b"x" * 60], 60) and s.add("r", True, lambda: [b"y" * 60], 60)
         assert [e.size for e in s.entries()] == [60] and s.lost == 1 and (tmp_path / "notes.txt").exists()
+
+    @pytest.mark.skipif(os.name != "posix", reason="other systems know no modes")
+    def test_only_the_owner_reads_it(self, tmp_path):
+        before = os.umask(0o022)
+        try:
+            s = spool.Spool(tmp_path / "a" / "spool", 100)
+            assert s.add("r", True, lambda: [b"x"], 1) and s.add("r", False, lambda: [b"y"], 1)
+            eigenhead.Folder(tmp_path / "folder").capture("r", 0, 0, lambda: [b"x"])
+        finally:
+            os.umask(before)
+        modes = {f.name[21:] or f.name: f.stat().st_mode & 0o777 for f in [s.path, *s.path.iterdir()]}
+        assert modes == {"spool": 0o700, "r.safetensors": 0o600, "r.jsonl": 0o600}
+        (shown,) = (tmp_path / "folder").iterdir()
+        assert shown.stat().st_mode & 0o777 == 0o644, "a folder for watch is the user's to show"
 
     def test_a_clock_that_goes_back_keeps_the_order(self, tmp_path, monkeypatch):
         s, times = spool.Spool(tmp_path, 100), iter([10**18, 10**17, 10**16])

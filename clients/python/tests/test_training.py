@@ -8,6 +8,7 @@ import os
 import random
 import subprocess
 import sys
+import types
 
 import pytest
 
@@ -236,6 +237,26 @@ def test_the_callback(tmp_path, caplog):
         assert {"loss", "grad_norm", "lr"} <= set(merged)
 
 
+@pytest.mark.parametrize("rates", [AssertionError("no steps yet"), AttributeError("get_last_lr"), []])
+def test_a_scheduler_without_a_rate_stops_nothing(tmp_path, rates):
+    """DeepSpeed's raises until its first step."""
+    pytest.importorskip("transformers")
+
+    class Scheduler:
+        def get_last_lr(self):
+            if isinstance(rates, Exception):
+                raise rates
+            return rates
+
+    callback = eigenhead.TapCallback(every=3, probe=IDS, sink=tmp_path)
+    callback.on_train_begin(None, types.SimpleNamespace(is_world_process_zero=True, global_step=0), None, model=Nano())
+    for step in (1, 2):
+        callback.on_step_end(None, types.SimpleNamespace(global_step=step), None, lr_scheduler=Scheduler())
+    callback.on_train_end(None, None, None)
+    assert callback.tap.counts.failed == 0
+    assert (tmp_path / "scalars.jsonl").read_text() == '{"step": 2, "end": 1.0}\n'
+
+
 class TestUndisturbed:
     def test_everything_comes_back_after_an_error(self):
         model = Nano()
@@ -320,6 +341,7 @@ def test_without_transformers(tmp_path):
     """torch is the only package that the tap needs."""
     code = """
 import sys
+import types
 for name in ("transformers", "numpy", "safetensors", "tokenizers", "accelerate"):
     sys.modules[name] = None
 import torch, eigenhead
@@ -349,6 +371,30 @@ def test_other_processes_do_nothing(tmp_path, monkeypatch):
     assert not tap.active and tap.counts.captured == 0 and not (tmp_path / "run").exists()
 
 
+@pytest.mark.parametrize("rank", ["x", "-1", "1.5"])
+def test_a_rank_that_is_none(tmp_path, monkeypatch, rank):
+    """It is refused where the tap is made, and never in training."""
+    tap = eigenhead.Tap(Nano(), every=1, probe=IDS, sink=tmp_path)
+    monkeypatch.setenv("RANK", rank)
+    tap.step(0, loss=1.0)
+    tap.scalars(0, more=1.0)
+    assert tap.close().delivered == 2 and tap.counts.failed == 0
+    with pytest.raises(ValueError, match=f"RANK: '{rank}' in the environment, want a whole number"):
+        eigenhead.Tap(Nano(), every=1, probe=IDS, sink=tmp_path)
+
+
+def test_a_process_group_that_fails_is_no_failure_of_training(tmp_path, monkeypatch):
+    tap = eigenhead.Tap(Nano(), every=1, probe=IDS, sink=tmp_path)
+
+    def broken():
+        raise RuntimeError("no group")
+
+    monkeypatch.setattr(torch.distributed, "is_initialized", broken)
+    tap.step(0, loss=1.0)
+    tap.scalars(0, loss=1.0)
+    assert tap.counts.failed == 2
+
+
 def test_options_that_cannot_be_are_refused(tmp_path):
     model = copy.deepcopy(Nano())
     for more, want in (({"every": 0}, "every: 0"), ({"run": "../x"}, "run: '../x'"), ({"sink": "http://"}, "want http://host:port"),
@@ -358,10 +404,11 @@ def test_options_that_cannot_be_are_refused(tmp_path):
 
 
 @pytest.mark.parametrize("how, said", [("close", True), ("with", True), ("crash", False), ("exit", False)])
-def test_a_run_that_is_over_says_so_and_a_crash_does_not(tmp_path, how, said):
+@pytest.mark.parametrize("numbers", [{"loss": 1.0}, {}, {"loss": None}])
+def test_a_run_that_is_over_says_so_and_a_crash_does_not(tmp_path, how, said, numbers):
     torch.manual_seed(0)
     tap = eigenhead.Tap(Nano(), every=100, probe=torch.arange(8)[None], sink=tmp_path)
-    tap.step(7, loss=1.0)
+    tap.step(7, **numbers)
     if how == "close":
         tap.close()
     elif how == "exit":
@@ -369,6 +416,7 @@ def test_a_run_that_is_over_says_so_and_a_crash_does_not(tmp_path, how, said):
     else:
         with contextlib.suppress(ZeroDivisionError), tap:
             assert how == "with" or 1 / 0
-    rows = [json.loads(line) for line in (tmp_path / "scalars.jsonl").read_text().splitlines()]
+    file = tmp_path / "scalars.jsonl"
+    rows = [json.loads(line) for line in file.read_text().splitlines()] if file.exists() else []
     assert any(row.get("end") == 1 and row["step"] == 7 for row in rows) is said
-    assert any(row.get("loss") == 1 for row in rows)
+    assert any(row.get("loss") == 1 for row in rows) is (numbers == {"loss": 1.0})
