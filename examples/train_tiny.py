@@ -1,7 +1,8 @@
 """Trains a tiny character transformer on the CPU, with eigenhead's tap in it.
 
     eigenhead serve --data monitor                        # prints an address and a token
-    python examples/train_tiny.py --sink http://127.0.0.1:7070 --token TOKEN
+    export EIGENHEAD_TOKEN=…                              # that token; other users see what is on a command line
+    python examples/train_tiny.py --sink http://127.0.0.1:7070
 
 or into a folder, for `eigenhead watch`:
 
@@ -104,8 +105,7 @@ class TinyTransformer(nn.Module):
 
 def arguments() -> argparse.Namespace:
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    p.add_argument("--sink", default="runs/tiny", help="a folder, or the address of eigenhead serve (default runs/tiny)")
-    p.add_argument("--token", help="the server's token; or set EIGENHEAD_TOKEN")
+    p.add_argument("--sink", default="runs/tiny", help="a folder, or the address of eigenhead serve, whose token is $EIGENHEAD_TOKEN (default runs/tiny)")
     p.add_argument("--run", help="the run's name; by default the folder's, or one with the time")
     p.add_argument("--every", type=int, default=50, help="steps from one snapshot to the next (default 50)")
     p.add_argument("--steps", type=int, default=1000)
@@ -144,7 +144,7 @@ def main() -> None:
     optimizer = torch.optim.AdamW(model.parameters(), lr=args.learning_rate, weight_decay=args.weight_decay, betas=(0.9, 0.95))
 
     probe = ids[: args.context]  # one sequence, the same at every snapshot
-    tap = eigenhead.Tap(model, probe=probe, sink=args.sink, token=args.token, run=args.run, every=args.every, parts=("v", "x", "write_norm"))
+    tap = eigenhead.Tap(model, probe=probe, sink=args.sink, run=args.run, every=args.every, parts=("v", "x", "write_norm"))
     tap.check()
     print(f"{sum(p.numel() for p in model.parameters()):,} parameters, run {tap.run}, snapshots to {args.sink}", flush=True)
     started = time.perf_counter()
