@@ -184,10 +184,14 @@ func (e *Engine) tellAncient(f *facts) []monitor.Alert {
 // no illness.
 //
 // A step that is not above the last one rewinds the run, as after a restart from an
-// earlier checkpoint: what came from that step on is forgotten.
+// earlier checkpoint: what came from that step on is forgotten, and an alert of a step
+// from there on stays open until the run is past that step again and well. Values that
+// arrive twice or late are no rewind: callers keep them away, by Judged.
 func (e *Engine) Scalars(s monitor.Scalars) []monitor.Alert {
 	e.newest = max(e.newest, s.Step)
-	e.silence.over = s.Values["end"] != 0
+	if end, said := s.Values["end"]; said || s.Step != e.silence.said {
+		e.silence.over, e.silence.said = end != 0, s.Step
+	}
 	var found []monitor.Alert
 	for _, r := range All {
 		if r.scalar == nil {
@@ -198,6 +202,18 @@ func (e *Engine) Scalars(s monitor.Scalars) []monitor.Alert {
 		}
 	}
 	return e.tell(found)
+}
+
+// Judged returns the step up to which a scalar is judged, −1 where there is none: a
+// value of a higher step goes on from there, one of a lower step is late, known, or
+// the beginning of a rewind. judged is false for scalars that no rule looks at.
+func (e *Engine) Judged(scalar string) (step int64, judged bool) {
+	for _, r := range All {
+		if r.scalar != nil && r.scalar.name == scalar {
+			return e.scalars[r.Code].last, true
+		}
+	}
+	return -1, false
 }
 
 // Heartbeat judges how long the run has been silent: last is when anything of it

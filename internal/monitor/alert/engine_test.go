@@ -341,12 +341,74 @@ func TestRewind(t *testing.T) {
 	if got := put(200, 201, 5); len(got) != 1 {
 		t.Fatalf("spike: %v", got)
 	}
-	if got := put(150, 200, 3); len(got) != 1 || *got[0].Recovered != 159 { // the trainer went back
+	if got := put(150, 201, 3); len(got) != 0 { // the trainer went back: what comes before the spike says nothing about it
 		t.Errorf("after the rewind: %v", got)
+	}
+	if got := put(201, 220, 3); len(got) != 1 || got[0].Step != 200 || *got[0].Recovered != 210 {
+		t.Errorf("past the spike: %v", got)
 	}
 	if got := put(260, 261, 5); len(got) != 1 || got[0].Step != 260 {
 		t.Errorf("second spike: %v", got)
 	}
+}
+
+// TestRewindJudgesAnew goes back before a spike and sees one that comes earlier; and the
+// same values once more change nothing.
+func TestRewindJudgesAnew(t *testing.T) {
+	series := func(jump int64) func(from, to int64) []monitor.Scalars {
+		return func(from, to int64) (all []monitor.Scalars) {
+			for s := from; s < to; s++ {
+				v := 2 + 0.01*float64(s%2)
+				if s >= jump {
+					v += 3
+				}
+				all = append(all, monitor.Scalars{Step: s, Values: map[string]float64{"loss": v}})
+			}
+			return all
+		}
+	}
+	put := func(e *alert.Engine, all []monitor.Scalars) (told []string) {
+		for _, s := range all {
+			told = append(told, heads(e.Scalars(s))...)
+		}
+		return told
+	}
+	late, early := series(200), series(180)
+	e := alert.New("r", nil)
+	if got := put(e, late(0, 230)); len(got) != 1 {
+		t.Fatalf("the spike: %v", got)
+	}
+	for _, from := range []int64{150, 200, 210, 0} {
+		if got := put(e, late(from, 230)); len(got) != 0 {
+			t.Errorf("the same from %d on: %v", from, got)
+		}
+	}
+	put(e, late(0, 230))
+	if got := put(e, early(150, 199)); len(got) != 1 || !strings.Contains(got[0], "180") {
+		t.Errorf("a spike before: %v", got)
+	}
+	got := put(e, series(1000)(199, 240))
+	if len(got) != 2 || !strings.Contains(strings.Join(got, " "), "210") || !strings.Contains(strings.Join(got, " "), "208") {
+		t.Errorf("past both: %v, want ends at 208 and 210", got)
+	}
+}
+
+// TestNoEndBeforeTheBeginning goes back and forth at random: no alert ends at or
+// before its own step.
+func TestNoEndBeforeTheBeginning(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		e := alert.New("r", nil)
+		for range rapid.IntRange(1, 4).Draw(t, "times") {
+			all := drawScalars(t)
+			for _, s := range all[rapid.IntRange(0, len(all)-1).Draw(t, "from"):] {
+				for _, a := range e.Scalars(s) {
+					if a.Recovered != nil && *a.Recovered <= a.Step {
+						t.Fatalf("%s of step %d ends at %d", a.Code, a.Step, *a.Recovered)
+					}
+				}
+			}
+		}
+	})
 }
 
 func TestHeartbeatClockGoesBack(t *testing.T) {

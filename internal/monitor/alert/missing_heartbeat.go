@@ -32,8 +32,9 @@ const old = 24 * time.Hour
 type silence struct {
 	last time.Time
 	gaps []time.Duration
-	seen bool // last has moved: the run was alive
-	over bool // the run said that it ended
+	seen bool  // last has moved: the run was alive
+	over bool  // the run said that it ended
+	said int64 // the step that says so, or that it goes on
 	open *monitor.Alert
 }
 

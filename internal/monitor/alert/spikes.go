@@ -3,6 +3,7 @@ package alert
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/eigenhead/eigenhead/finding"
 	"github.com/eigenhead/eigenhead/internal/monitor"
@@ -29,8 +30,9 @@ type spikes struct {
 	t      *finding.Monitor
 	limits finding.Spike
 
+	last   int64     // the step judged last; −1: none
 	steps  []int64   // of values, oldest first
-	values []float64 // the window
+	values []float64 // the window, and behind it what a run that goes back falls back on
 	seen   []int64   // steps of spikes
 	bad    int       // values in a row that were not finite
 
@@ -40,13 +42,28 @@ type spikes struct {
 	since int64   // step at which it began
 	well  int     // steps in a row below the level
 	quiet int64   // step before which nothing is raised
+
+	undone []undone
 }
+
+// undone is an open alert of a step that the run went back before. It ends as others
+// do, under the level it had, but only past its own step: what came before says
+// nothing about it.
+type undone struct {
+	alert monitor.Alert
+	level float64
+	well  int
+}
+
+// windowsKept is how many windows are remembered, so that there is a full one after a
+// run went back. Chosen, not derived: 32 KB for a scalar of a run.
+const windowsKept = 16
 
 func newSpikes(run string, t *finding.Thresholds) map[string]*spikes {
 	all := make(map[string]*spikes)
 	for _, r := range All {
 		if r.scalar != nil {
-			all[r.Code] = &spikes{run: run, t: &t.Monitor, limits: r.scalar.limits(&t.Monitor)}
+			all[r.Code] = &spikes{run: run, t: &t.Monitor, last: -1, limits: r.scalar.limits(&t.Monitor)}
 		}
 	}
 	return all
@@ -54,7 +71,16 @@ func newSpikes(run string, t *finding.Thresholds) map[string]*spikes {
 
 // observe judges the value of one step.
 func (sp *spikes) observe(r *Rule, step int64, v float64) []monitor.Alert {
-	sp.rewind(step)
+	if step <= sp.last {
+		sp.rewind(step)
+	}
+	sp.last = step
+	ended := sp.settle(step, v)
+	return append(ended, sp.judge(r, step, v)...)
+}
+
+// judge is observe for the run as it went last.
+func (sp *spikes) judge(r *Rule, step int64, v float64) []monitor.Alert {
 	if !finite(v) {
 		sp.bad++
 		if sev := r.scalar.broken(sp.bad); sev != "" {
@@ -87,7 +113,7 @@ func (sp *spikes) spike(r *Rule, step int64, v, sd float64) []monitor.Alert {
 		}
 	}
 	sp.seen = append(keep, step)
-	text := fmt.Sprintf("%s jumped to %s, mean of the last %d steps %s ± %s", r.scalar.word, num(v), len(sp.values), num(sp.mean), num(sd))
+	text := fmt.Sprintf("%s jumped to %s, mean of the last %d steps %s ± %s", r.scalar.word, num(v), len(sp.window()), num(sp.mean), num(sd))
 	e := map[string]any{"scalar": r.scalar.name, "value": v, "mean": sp.mean, "sd": sd, "threshold": sp.level, "spikes": len(sp.seen)}
 	if n := len(sp.seen); n > 1 {
 		text += fmt.Sprintf("; spike %d within %d steps", n, int(sp.limits.Window))
@@ -136,6 +162,7 @@ func (sp *spikes) raise(r *Rule, step int64, sev finding.Severity, text string, 
 		}
 	}
 	a := monitor.Alert{Run: sp.run, Code: r.Code, Severity: sev, Step: step, Where: wholeRun, Text: text, Evidence: e}
+	sp.undone = slices.DeleteFunc(sp.undone, func(u undone) bool { return u.alert.Step == step }) // the same again
 	sp.open = append(sp.open, a)
 	return []monitor.Alert{a}
 }
@@ -143,34 +170,72 @@ func (sp *spikes) raise(r *Rule, step int64, sev finding.Severity, text string, 
 // push adds a value to the window.
 func (sp *spikes) push(step int64, v float64) {
 	sp.steps, sp.values = append(sp.steps, step), append(sp.values, v)
-	if over := len(sp.values) - int(max(sp.limits.Window, 2)); over > 0 {
+	if over := len(sp.values) - int(min(windowsKept*max(sp.limits.Window, 2), math.MaxInt32)); over > 0 {
 		sp.steps, sp.values = sp.steps[over:], sp.values[over:]
 	}
 }
 
-// rewind forgets what came from step on.
+// window returns the last values, as many as a full window has or fewer.
+func (sp *spikes) window() []float64 {
+	return sp.values[max(0, len(sp.values)-int(max(sp.limits.Window, 2))):]
+}
+
+// rewind forgets what came from step on, but for alerts that are open: they are judged
+// anew when the run is past their steps again.
 func (sp *spikes) rewind(step int64) {
-	n := len(sp.steps)
-	for n > 0 && sp.steps[n-1] >= step {
-		n--
-	}
+	n, _ := slices.BinarySearch(sp.steps, step)
 	sp.steps, sp.values = sp.steps[:n:n], sp.values[:n:n]
-	if sp.quiet > step+int64(sp.limits.CoolDown) {
+	sp.seen = slices.DeleteFunc(sp.seen, func(s int64) bool { return s >= step })
+	sp.bad, sp.well = 0, 0
+	if sp.quiet >= step+int64(sp.limits.CoolDown) {
 		sp.quiet = 0
 	}
+	for i := range sp.undone {
+		sp.undone[i].well = 0
+	}
+	sp.open = slices.DeleteFunc(sp.open, func(a monitor.Alert) bool {
+		if a.Step >= step {
+			sp.undone = append(sp.undone, undone{alert: a, level: sp.level})
+		}
+		return a.Step >= step
+	})
+}
+
+// settle ends alerts that were undone, once the run has passed their steps and is well.
+func (sp *spikes) settle(step int64, v float64) []monitor.Alert {
+	var left []undone
+	var ended []monitor.Alert
+	for _, u := range sp.undone {
+		switch {
+		case step <= u.alert.Step:
+		case !finite(v) || v > u.level:
+			u.well = 0
+		default:
+			u.well++
+		}
+		if u.well == 0 || float64(u.well) < sp.limits.Recovery {
+			left = append(left, u)
+			continue
+		}
+		u.alert.Recovered = &step
+		ended = append(ended, u.alert)
+	}
+	sp.undone = left
+	return ended
 }
 
 // moments returns mean and standard deviation of a full window; a window without any
 // spread counts as not full, as in OLMo-core.
 func (sp *spikes) moments() (mean, sd float64, full bool) {
-	n := float64(len(sp.values))
+	values := sp.window()
+	n := float64(len(values))
 	if n < sp.limits.Window || n < 2 {
 		return 0, 0, false
 	}
-	for _, v := range sp.values {
+	for _, v := range values {
 		mean += v / n
 	}
-	for _, v := range sp.values {
+	for _, v := range values {
 		sd += (v - mean) * (v - mean) / n
 	}
 	sd = math.Sqrt(sd)
