@@ -114,39 +114,4 @@ func renamed(err error, path, name string) error {
 	return err
 }
 
-// Scalars keeps numbers of training steps and judges them. When it returns without
-// an error they are durable.
-//
-// Errors: *xerr.Format for a run's name or a step that cannot be kept; the store's.
-func (p *Pipeline) Scalars(ctx context.Context, run string, list []monitor.Scalars) error {
-	if err := monitor.CheckRun(run); err != nil {
-		return err
-	}
-	for _, s := range list {
-		if s.Step < 0 || s.Step > monitor.MaxStep {
-			return &xerr.Format{What: "step", Found: s.Step, Want: "0 to 2⁵³ − 1"}
-		}
-	}
-	if len(list) == 0 {
-		return nil
-	}
-	t := p.track(run)
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if err := p.awake(ctx, t); err != nil { // before saving: the past must not hold these
-		return err
-	}
-	if err := p.store.SaveScalars(ctx, run, list); err != nil {
-		return err
-	}
-	p.alive(run)
-	raised := t.heard(list[len(list)-1].Step)
-	for _, s := range list {
-		raised = append(raised, t.engine.Scalars(s)...)
-	}
-	p.keepAlerts(context.WithoutCancel(ctx), t, raised)
-	p.hub.publish(monitor.Event{Kind: monitor.ScalarsReceived, Run: run, Step: list[len(list)-1].Step})
-	return nil
-}
-
 var _ keeper = (*store.Store)(nil)

@@ -71,6 +71,9 @@ type Pipeline struct {
 
 	cancel context.CancelFunc // nil before Start
 	work   sync.WaitGroup
+	ended  context.Context // ends when Close waits for nothing any more
+	giveUp context.CancelFunc
+	grace  time.Duration // what Close leaves to calls that insist
 }
 
 // counts are the totals of Stats.
@@ -82,6 +85,7 @@ type counts struct {
 type judge interface {
 	Observe(*monitor.Analysis) []monitor.Alert
 	Scalars(monitor.Scalars) []monitor.Alert
+	Judged(scalar string) (step int64, judged bool)
 	Heartbeat(last, now time.Time) []monitor.Alert
 }
 
@@ -90,7 +94,8 @@ type judge interface {
 func New(s *store.Store, opts *Options) *Pipeline { return create(s, opts) }
 
 func create(s keeper, opts *Options) *Pipeline {
-	p := &Pipeline{store: s, tracks: map[string]*track{}, retry: retryFrom}
+	p := &Pipeline{store: s, tracks: map[string]*track{}, retry: retryFrom, grace: closeGrace}
+	p.ended, p.giveUp = context.WithCancel(context.Background())
 	if opts != nil {
 		p.opts = *opts
 	}
@@ -158,15 +163,34 @@ func (p *Pipeline) Start(ctx context.Context) error {
 
 func (p *Pipeline) run(f func()) { p.work.Go(f) }
 
+// closeGrace is what a call of Scalars has left, once the pipeline is being closed, to
+// get its alerts kept. Chosen, not derived.
+const closeGrace = 2 * time.Second
+
 // Close stops the workers and ends all subscriptions. What is not yet measured
-// stays in the store and is resumed by the next Start of a new pipeline.
+// stays in the store and is resumed by the next Start of a new pipeline. It returns
+// within a moment even where the store refuses everything, as on a full disk: alerts
+// that could not be kept are raised again when the run is replayed.
 func (p *Pipeline) Close() {
 	if p.cancel != nil {
 		p.cancel()
 	}
 	p.queue.close()
+	defer time.AfterFunc(p.grace, p.giveUp).Stop() // workers may wait for a run that a call holds
 	p.work.Wait()
+	p.giveUp()
 	p.hub.close()
+}
+
+// untilClosed returns a context that ends with ctx, or when Close has waited enough:
+// whoever holds a run must not hold up the end.
+func (p *Pipeline) untilClosed(ctx context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(ctx)
+	if p.ended.Err() != nil {
+		cancel() // AfterFunc would do so a moment later
+	}
+	stop := context.AfterFunc(p.ended, cancel)
+	return ctx, func() { stop(); cancel() }
 }
 
 // Subscribe returns a channel of what happens from now on and a function that ends

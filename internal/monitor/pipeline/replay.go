@@ -44,7 +44,8 @@ func nameOf(a monitor.Alert) name { return name{a.Code, a.Where, a.Step} }
 // the kept alerts in line with what it says: those that are missing are raised, and
 // those that it does not know, or knows to be over, end. t is locked.
 //
-// Errors: the store's; the run then keeps the engine that it had.
+// Errors: the store's, and the run then keeps the engine that it had; ctx's, where the
+// alerts could not be kept before it ended, and the run is replayed when next needed.
 // Cost: that of reading all the run's measures.
 func (p *Pipeline) replay(ctx context.Context, t *track) error {
 	start := time.Now()
@@ -81,9 +82,12 @@ func (p *Pipeline) replay(ctx context.Context, t *track) error {
 		step = max(step, fresh.newest[n-1].Step)
 	}
 	changed, silent := differences(kept, said, step)
-	t.engine, t.newest, t.late, t.silent = engine, fresh.newest, false, silent
+	t.engine, t.newest, t.last, t.late, t.silent = engine, fresh.newest, scalars.last, false, silent
 	t.at, t.cost = time.Now(), time.Since(start)
-	p.keepAlerts(ctx, t, changed)
+	if err := p.keepAlerts(ctx, t, changed); err != nil {
+		t.engine = nil // else what this caller did not wait for would never be raised
+		return err
+	}
 	return nil
 }
 
@@ -103,7 +107,8 @@ func differences(kept []monitor.Alert, said map[name]monitor.Alert, step int64) 
 			silent = append(silent, have)
 			continue
 		default:
-			have.Recovered = &step
+			end := max(step, have.Step)
+			have.Recovered = &end
 		}
 		changed = append(changed, have)
 	}

@@ -24,7 +24,8 @@ type track struct {
 	run    string
 	engine judge           // nil until the run's past is replayed
 	newest []monitor.Key   // the highest snapshots judged, the lowest of them first
-	late   bool            // one came too late for the engine: the run is to be replayed
+	last   int64           // the highest step of scalars
+	late   bool            // something came too late for the engine: the run is to be replayed
 	silent []monitor.Alert // of silence, raised by an earlier engine and not ended yet
 	at     time.Time       // when it was last replayed
 	cost   time.Duration
@@ -61,11 +62,13 @@ func (t *track) judged(k monitor.Key) {
 	}
 }
 
-// heard ends the alerts of silence that the engine does not know of.
+// heard ends the alerts of silence that the engine does not know of: at step, or where
+// that is a late one, at their own.
 func (t *track) heard(step int64) []monitor.Alert {
 	ended := t.silent
 	for i := range ended {
-		ended[i].Recovered = &step
+		end := max(step, ended[i].Step)
+		ended[i].Recovered = &end
 	}
 	t.silent = nil
 	return ended
@@ -187,7 +190,7 @@ func (p *Pipeline) listen(ctx context.Context, t *track) {
 	if t.engine == nil || now.Before(seen) { // a clock that went back says nothing about silence
 		return
 	}
-	p.keepAlerts(ctx, t, t.engine.Heartbeat(seen, now))
+	_ = p.keepAlerts(ctx, t, t.engine.Heartbeat(seen, now)) // it fails when we end: the next start listens again
 }
 
 // forget lets go of runs that have been silent for long; they are replayed if they

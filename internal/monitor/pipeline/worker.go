@@ -83,7 +83,9 @@ func (p *Pipeline) judge(ctx context.Context, o outcome) {
 			return
 		}
 		t.judged(o.key)
-		p.keepAlerts(ctx, t, append(t.heard(o.key.Step), t.engine.Observe(o.analysis)...))
+		if p.keepAlerts(ctx, t, append(t.heard(o.key.Step), t.engine.Observe(o.analysis)...)) != nil {
+			return // the snapshot stays as received, and is judged again after the next start
+		}
 		err := p.insist(ctx, "keeping measures", func() error { return p.store.SaveAnalysis(ctx, o.analysis) })
 		if err == nil {
 			p.counts.analyzed.Add(1)
@@ -104,9 +106,11 @@ func (p *Pipeline) fail(ctx context.Context, key monitor.Key, reason error) {
 }
 
 // keepAlerts makes alerts durable, then tells of them. t is locked.
-func (p *Pipeline) keepAlerts(ctx context.Context, t *track, alerts []monitor.Alert) {
+//
+// Errors: ctx's, and then nothing was kept. What can never be kept is logged.
+func (p *Pipeline) keepAlerts(ctx context.Context, t *track, alerts []monitor.Alert) error {
 	if len(alerts) == 0 {
-		return
+		return nil
 	}
 	for i := range alerts {
 		alerts[i].Run = t.run
@@ -115,7 +119,7 @@ func (p *Pipeline) keepAlerts(ctx context.Context, t *track, alerts []monitor.Al
 		}
 	}
 	if p.insist(ctx, "keeping alerts", func() error { return p.store.SaveAlerts(ctx, alerts) }) != nil {
-		return
+		return ctx.Err()
 	}
 	for i := range alerts {
 		kind := monitor.AlertRecovered
@@ -126,6 +130,7 @@ func (p *Pipeline) keepAlerts(ctx context.Context, t *track, alerts []monitor.Al
 		p.hub.publish(monitor.Event{Kind: kind, Run: t.run, Step: alerts[i].Step, Alert: &alerts[i]})
 	}
 	p.nudge()
+	return nil
 }
 
 // insist repeats what the store refuses, as on a full disk, until it works or ctx
