@@ -138,17 +138,36 @@ func (s *Store) Scalars(ctx context.Context, run string, r *Range) ([]monitor.Sc
 	return all, err
 }
 
-// scalarPage is how many steps AllScalars holds in memory.
-const scalarPage = 4096
+// scalarPage is how many steps AllScalars and ScalarsIn hold in memory.
+const scalarPage = 1024
 
 // AllScalars goes through a run's scalars by step, however many there are: memory
 // holds a page of them.
 //
 // Errors: as Scalars.
 func (s *Store) AllScalars(ctx context.Context, run string) iter.Seq2[monitor.Scalars, error] {
+	return s.ScalarsIn(ctx, run, nil)
+}
+
+// ScalarsIn is Scalars for ranges of any length: memory holds a page of them.
+//
+// Errors: as Scalars.
+func (s *Store) ScalarsIn(ctx context.Context, run string, r *Range) iter.Seq2[monitor.Scalars, error] {
 	return func(yield func(monitor.Scalars, error) bool) {
-		for next := int64(0); ; {
-			page, err := s.scalarRows(ctx, run, `SELECT step, data FROM scalars WHERE run = ? AND step >= ? ORDER BY step LIMIT ?`, next, scalarPage)
+		next, to, limit := r.bounds()
+		if limit > 0 {
+			first, err := s.scalarRows(ctx, run, `SELECT step, data FROM scalars WHERE run = ? AND step BETWEEN ? AND ?
+				ORDER BY step DESC LIMIT 1 OFFSET ?`, next, to, limit-1)
+			if err != nil {
+				yield(monitor.Scalars{}, err)
+				return
+			}
+			if len(first) > 0 { // else there are no more than limit
+				next = first[0].Step
+			}
+		}
+		for {
+			page, err := s.scalarRows(ctx, run, `SELECT step, data FROM scalars WHERE run = ? AND step BETWEEN ? AND ? ORDER BY step LIMIT ?`, next, to, scalarPage)
 			if err != nil {
 				yield(monitor.Scalars{}, err)
 				return
