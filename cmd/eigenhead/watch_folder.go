@@ -64,6 +64,11 @@ func (w *watcher) all(ctx context.Context) error {
 			return err
 		}
 		if !waits {
+			if err := w.scalars.rest(w.judge(ctx)); xerr.Input(err) {
+				w.log.Error("left out", "line", err.Error(), "hint", "it has no end: the run may have been killed while it wrote")
+			} else if err != nil {
+				return err
+			}
 			return w.p.Drain(ctx)
 		}
 		select {
@@ -95,7 +100,12 @@ func (w *watcher) look(ctx context.Context, strict bool) (waits bool, err error)
 			w.log.Warn("left out", "file", d.Name(), "error", err.Error(), "hint", xerr.Hint(err))
 		}
 	}
-	return waits, w.scalars.read(func(list []monitor.Scalars) error { return w.p.Scalars(ctx, w.c.RunName, list) })
+	return waits, w.scalars.read(w.judge(ctx))
+}
+
+// judge hands over scalars.
+func (w *watcher) judge(ctx context.Context) func([]monitor.Scalars) error {
+	return func(list []monitor.Scalars) error { return w.p.Scalars(ctx, w.c.RunName, list) }
 }
 
 // byStep sorts names by the step in them, so that a run is judged as it went.

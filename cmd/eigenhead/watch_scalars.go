@@ -5,12 +5,43 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"io/fs"
 	"os"
 
 	"github.com/eigenhead/eigenhead/internal/monitor"
 	"github.com/eigenhead/eigenhead/internal/monitor/ingest"
 	"github.com/eigenhead/eigenhead/internal/xerr"
 )
+
+// rest hands over a last line that has no end, once nobody writes any more.
+//
+// Errors: *xerr.Format where it is no whole line: it is left out.
+func (t *tail) rest(each func([]monitor.Scalars) error) error {
+	f, err := os.Open(t.path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	line, err := io.ReadAll(io.NewSectionReader(f, t.offset, tailLongest+1))
+	if err != nil || len(bytes.TrimSpace(line)) == 0 {
+		return err
+	}
+	if len(line) > tailLongest {
+		return t.named(t.bad("length", "over 1 MiB", "a line such as {\"step\":12,\"loss\":3.1}"), 1)
+	}
+	list, err := ingest.Lines(line)
+	if err == nil && len(list) > 0 {
+		err = each(list)
+	}
+	if err != nil {
+		return t.named(err, 1)
+	}
+	t.offset += int64(len(line)) // what comes is the end of this line
+	return nil
+}
 
 // lines reads from the offset to the last end of a line. A line that is no scalars is
 // named and passed over at the next call.

@@ -99,6 +99,19 @@ func TestPartlyWrittenFilesAreWaitedFor(t *testing.T) {
 	if list, err := s.Scalars(t.Context(), "r", nil); err != nil || len(list) != 1 {
 		t.Errorf("scalars %v, %v: want the whole line only", list, err)
 	}
+	put(t, scalars, []byte("{\"step\":1,\"loss\":3}\n{\"step\":2,\"loss\":\"NaN\"}"))
+	if _, err := w.look(t.Context(), false); err != nil {
+		t.Fatal(err)
+	}
+	if list, err := s.Scalars(t.Context(), "r", nil); err != nil || len(list) != 1 {
+		t.Errorf("scalars %v, %v: the rest may still be written", list, err)
+	}
+	if err := w.all(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if list, err := s.Scalars(t.Context(), "r", nil); err != nil || len(list) != 2 {
+		t.Errorf("scalars %v, %v: want the last line too, which has no end", list, err)
+	}
 	put(t, scalars, []byte("{\"step\":1,\"loss\":3}\n{\"step\":2,\"loss\":\"NaN\"}\n"))
 	if err := w.all(t.Context()); err != nil {
 		t.Fatal(err)
