@@ -88,7 +88,7 @@ func (c *watchCmd) Run(e *env) error {
 		return err
 	}
 	defer p.Close()
-	w := newWatcher(c, p, log)
+	w := newWatcher(c, p, s, log)
 	if c.Once {
 		return c.once(e, w, s, thresholds)
 	}

@@ -32,7 +32,9 @@ const (
 type watcher struct {
 	c       *watchCmd
 	p       *pipeline.Pipeline
+	s       snapshots
 	log     *slog.Logger
+	since   time.Time        // what the store received before is of an earlier watch
 	seen    map[string]stamp // of names that are done with
 	first   map[string]sight // of names that are waited for
 	scalars tail
@@ -50,8 +52,8 @@ type sight struct {
 	at time.Time
 }
 
-func newWatcher(c *watchCmd, p *pipeline.Pipeline, log *slog.Logger) *watcher {
-	return &watcher{c: c, p: p, log: log, seen: map[string]stamp{}, first: map[string]sight{},
+func newWatcher(c *watchCmd, p *pipeline.Pipeline, s snapshots, log *slog.Logger) *watcher {
+	return &watcher{c: c, p: p, s: s, log: log, since: time.Now(), seen: map[string]stamp{}, first: map[string]sight{},
 		scalars: tail{path: filepath.Join(c.Dir, "scalars.jsonl")}}
 }
 
@@ -135,13 +137,11 @@ func (w *watcher) entry(ctx context.Context, name string) (waits bool, err error
 	}
 	still := max(time.Since(old.at), time.Since(now.time))
 	checkpoint := isCheckpoint(path, folder)
-	switch {
-	case checkpoint && still < settled:
+	if checkpoint && still < settled {
 		return true, nil
-	case checkpoint:
-		err = w.checkpoint(ctx, path)
-	case !folder && isCapture(path):
-		err = w.capture(ctx, path)
+	}
+	if checkpoint || !folder && isCapture(path) {
+		err = w.take(ctx, path, now, checkpoint)
 	}
 	if xerr.Input(err) && still < abandoned {
 		return true, nil // perhaps not finished
@@ -150,6 +150,18 @@ func (w *watcher) entry(ctx context.Context, name string) (waits bool, err error
 		w.done(name, now)
 	}
 	return false, err
+}
+
+// take takes in a checkpoint or a capture, unless it is known.
+func (w *watcher) take(ctx context.Context, path string, now stamp, checkpoint bool) error {
+	known, err := w.known(ctx, path, now, checkpoint)
+	switch {
+	case err != nil || known:
+		return err
+	case checkpoint:
+		return w.checkpoint(ctx, path)
+	}
+	return w.capture(ctx, path)
 }
 
 func (w *watcher) done(name string, s stamp) {

@@ -48,7 +48,7 @@ func following(t *testing.T) (w *watcher, s *store.Store, dir string) {
 	}
 	t.Cleanup(func() { p.Close(); _ = s.Close() })
 	c := &watchCmd{Dir: dir, RunName: "r", Interval: time.Millisecond}
-	return newWatcher(c, p, slog.New(slog.DiscardHandler)), s, dir
+	return newWatcher(c, p, s, slog.New(slog.DiscardHandler)), s, dir
 }
 
 func recorded(t *testing.T, name string) []byte {
@@ -121,6 +121,44 @@ func TestPartlyWrittenFilesAreWaitedFor(t *testing.T) {
 	}
 	if _, err := w.look(t.Context(), true); err != nil || count(t, s) != 1 {
 		t.Errorf("a second look: %v", err)
+	}
+}
+
+// TestRestartAsksTheStore starts a second watcher on a folder that a first one took in:
+// captures are not copied again, checkpoints not scanned. A file that changed since is.
+func TestRestartAsksTheStore(t *testing.T) {
+	w, s, dir := following(t)
+	old := time.Now().Add(-time.Hour)
+	name := "step-00000030-sample-0.safetensors"
+	put(t, filepath.Join(dir, name), recorded(t, name))
+	if err := os.Chtimes(filepath.Join(dir, name), old, old); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.all(t.Context()); err != nil || count(t, s) != 1 {
+		t.Fatalf("%d snapshots, %v", count(t, s), err)
+	}
+	checkpoint := filepath.Join(dir, "checkpoint-30")
+	if err := os.Mkdir(checkpoint, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	weights := filepath.Join(checkpoint, "model.safetensors")
+	put(t, weights, []byte("no weights: a scan would say so"))
+	if err := os.Chtimes(weights, old, old); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chtimes(checkpoint, old, old); err != nil {
+		t.Fatal(err)
+	}
+	again := newWatcher(w.c, w.p, s, w.log)
+	if err := again.all(t.Context()); err != nil || w.p.Stats().Repeated != 0 {
+		t.Errorf("%v, %d captures were copied again", err, w.p.Stats().Repeated)
+	}
+	soon := time.Now().Add(time.Hour)
+	if err := os.Chtimes(filepath.Join(dir, name), soon, soon); err != nil {
+		t.Fatal(err)
+	}
+	if err := again.all(t.Context()); err != nil || w.p.Stats().Repeated != 1 {
+		t.Errorf("%v, a file that changed is looked at %d times, want 1", err, w.p.Stats().Repeated)
 	}
 }
 
