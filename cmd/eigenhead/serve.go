@@ -53,8 +53,8 @@ Examples:
   eigenhead serve --data monitor
   eigenhead serve --data monitor --listen 127.0.0.1:0 --no-auth
   eigenhead serve --data monitor --listen :7070 --tls-cert cert.pem --tls-key key.pem
-  curl -H "Authorization: Bearer $EIGENHEAD_TOKEN" --data-binary @step-1200.safetensors \
-    http://127.0.0.1:7070/api/v1/runs/mine/captures`
+  printf 'Authorization: Bearer %s' "$EIGENHEAD_TOKEN" |
+    curl -H @- --data-binary @step-1200.safetensors http://127.0.0.1:7070/api/v1/runs/mine/captures`
 }
 
 // Run serves until it is interrupted.
@@ -93,7 +93,7 @@ func (c *serveCmd) Run(e *env) error {
 	defer endMetrics()
 	c.greet(e, ln.Addr(), token)
 	log.Info("serving", "address", ln.Addr().String(), "data", s.Dir(), "tls", c.TLSCert != "", "token", guard.NeedsLogin())
-	err = ingest.Serve(e.ctx, ln, c.routes(p, s, guard, metrics, log), log, p.EndSubscriptions)
+	err = ingest.Serve(e.ctx, ln, c.routes(p, s, guard, metrics, log), c.bounds(p, log))
 	log.Info("stopped", "unmeasured", p.Stats().Queue)
 	return err
 }

@@ -45,16 +45,25 @@ func reachable(addr net.Addr) string {
 }
 
 func (c *serveCmd) routes(p *pipeline.Pipeline, s *store.Store, guard *auth.Guard, metrics *telemetry.Telemetry, log *slog.Logger) http.Handler {
-	rate := c.Rate
-	if rate == 0 {
-		rate = -1
-	}
-	api := ingest.Handler(p, s, &ingest.Options{Guard: guard, Limit: int64(c.MaxCapture), Rate: rate, Log: log})
+	api := ingest.Handler(p, s, &ingest.Options{Guard: guard, Limit: int64(c.MaxCapture), Log: log})
 	mux := http.NewServeMux()
 	for _, path := range []string{"/api/", "/healthz", "/readyz"} {
 		mux.Handle(path, api)
 	}
 	mux.Handle("GET /metrics", guard.Middleware(metrics.Handler()))
-	mux.Handle("/", dashboard.Handler(s, p, guard))
+	mux.HandleFunc("/metrics", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Allow", "GET, HEAD")
+		http.Error(w, "this address takes GET and HEAD only", http.StatusMethodNotAllowed)
+	})
+	mux.Handle("/", dashboard.Handler(s, p, guard, log))
 	return mux
+}
+
+// bounds are those of every request, whichever part answers it.
+func (c *serveCmd) bounds(p *pipeline.Pipeline, log *slog.Logger) *ingest.ServeOptions {
+	rate := c.Rate
+	if rate == 0 {
+		rate = -1
+	}
+	return &ingest.ServeOptions{Rate: rate, Log: log, Stopping: p.EndSubscriptions}
 }

@@ -79,7 +79,7 @@ func serveMonitor(t *testing.T) *monitored {
 		t.Fatal(err)
 	}
 	m := &monitored{t: t, token: token, store: st, events: &fan{}}
-	server := httptest.NewServer(dashboard.Handler(st, m.events, guard))
+	server := httptest.NewServer(dashboard.Handler(st, m.events, guard, nil))
 	t.Cleanup(func() { server.CloseClientConnections(); server.Close() })
 	m.url = server.URL
 	return m

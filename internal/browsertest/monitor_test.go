@@ -115,7 +115,7 @@ func TestMonitorWithPipeline(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(p.Close)
-	server := httptest.NewServer(dashboard.Handler(m.store, p, auth.Everyone()))
+	server := httptest.NewServer(dashboard.Handler(m.store, p, auth.Everyone(), nil))
 	t.Cleanup(func() { server.CloseClientConnections(); server.Close() })
 	m.url = server.URL
 	accept := func(step int64, poison string) {

@@ -72,7 +72,10 @@ func text(where, what string, found, want any) string {
 	var b strings.Builder
 	b.WriteString(where)
 	if what != "" {
-		b.WriteString(": " + what)
+		if where != "" { // a value that came from no file: what it is says where
+			b.WriteString(": ")
+		}
+		b.WriteString(what)
 	}
 	if found != nil {
 		fmt.Fprintf(&b, ": %v", found)

@@ -1,6 +1,7 @@
 package analyze
 
 import (
+	"errors"
 	"fmt"
 	"strconv"
 
@@ -31,6 +32,10 @@ func (m *Meta) Key(file, run string) (monitor.Key, error) {
 	}
 	k := monitor.Key{Run: run, Sample: m.Sample}
 	if err := monitor.CheckRun(run); err != nil {
+		var bad *xerr.Format
+		if run == m.Run && errors.As(err, &bad) {
+			bad.File = file
+		}
 		return k, err
 	}
 	bad := func(found any) error {

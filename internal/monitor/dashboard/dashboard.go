@@ -9,6 +9,7 @@ import (
 	"crypto/sha256"
 	"embed"
 	"encoding/hex"
+	"log/slog"
 	"net/http"
 	"strings"
 	"sync"
@@ -44,13 +45,15 @@ type server struct {
 	store  *store.Store
 	source Source
 	guard  *auth.Guard
+	log    *slog.Logger
 	now    func() time.Time
 
-	courses courses
-	style   asset
-	script  asset
-	head    asset
-	icon    asset
+	listeners chan struct{} // a place for each stream of events
+	courses   courses
+	style     asset
+	script    asset
+	head      asset
+	icon      asset
 }
 
 // asset is a file of the page, named by its content: browsers may keep it for good.
@@ -62,9 +65,14 @@ type asset struct {
 
 // Handler returns the dashboard: GET / (runs), /runs/{run}, /runs/{run}/alerts,
 // /compare, /login, /static/, and /data/ for its scripts. Every page but the login
-// needs the session that guard gives. It does not serve /api/.
-func Handler(st *store.Store, src Source, guard *auth.Guard) http.Handler {
-	s := &server{store: st, source: src, guard: guard, now: time.Now, courses: courses{store: st}}
+// needs the session that guard gives. It does not serve /api/. Its own trouble goes to
+// log; nil: silent.
+func Handler(st *store.Store, src Source, guard *auth.Guard, log *slog.Logger) http.Handler {
+	if log == nil {
+		log = slog.New(slog.DiscardHandler)
+	}
+	s := &server{store: st, source: src, guard: guard, log: log, now: time.Now,
+		listeners: make(chan struct{}, maxListeners), courses: courses{store: st, log: log}}
 	s.style = newAsset("style", ".css", "text/css; charset=utf-8", page.Styles()+mustRead("dashboard.css"))
 	var js strings.Builder
 	js.WriteString("\"use strict\";\n" + page.Script())
@@ -100,8 +108,24 @@ func (s *server) routes() http.Handler {
 	} {
 		mux.Handle(pattern, s.private(f))
 	}
-	mux.Handle("/", s.private(func(http.ResponseWriter, *http.Request) error { return store.ErrNotFound }))
+	mux.Handle("/", s.private(func(w http.ResponseWriter, r *http.Request) error { return unmatched(mux, w, r) }))
 	return mux
+}
+
+// unmatched refuses what no route of mux takes, with Allow where another method would do.
+func unmatched(mux *http.ServeMux, w http.ResponseWriter, r *http.Request) error {
+	var allow []string
+	for _, method := range []string{http.MethodGet, http.MethodHead, http.MethodPost} {
+		_, pattern := mux.Handler(&http.Request{Method: method, Host: r.Host, URL: r.URL})
+		if strings.Contains(pattern, " ") { // "GET /path": only routes name a method
+			allow = append(allow, method)
+		}
+	}
+	if len(allow) == 0 {
+		return store.ErrNotFound
+	}
+	w.Header().Set("Allow", strings.Join(allow, ", "))
+	return &refusal{http.StatusMethodNotAllowed, "this address takes " + strings.Join(allow, ", ") + " only"}
 }
 
 // protect puts the headers of a careful page on every answer.
@@ -141,6 +165,7 @@ func mustRead(name string) string {
 // courses remembers the drawn scalars of runs; see scalars.go.
 type courses struct {
 	store *store.Store
+	log   *slog.Logger
 	mu    sync.Mutex
 	of    map[string]*course
 }

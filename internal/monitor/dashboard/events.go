@@ -14,10 +14,20 @@ const (
 	beat = 15 * time.Second
 	// patience is how long one write may take before the reader counts as gone.
 	patience = 30 * time.Second
+	// maxListeners bounds the pages that listen at the same time: as many as the API
+	// has. Chosen, not derived.
+	maxListeners = 64
 )
 
 // events sends what happens as server-sent events, those of one run with ?run=.
 func (s *server) events(w http.ResponseWriter, r *http.Request) error {
+	select {
+	case s.listeners <- struct{}{}:
+		defer func() { <-s.listeners }()
+	default:
+		w.Header().Set("Retry-After", "30")
+		return &refusal{http.StatusTooManyRequests, fmt.Sprintf("%d pages listen already", maxListeners)}
+	}
 	run := r.URL.Query().Get("run")
 	control := http.NewResponseController(w)
 	events, cancel := s.source.Subscribe()

@@ -55,7 +55,7 @@ func newSite(t *testing.T) *site {
 		t.Fatal(err)
 	}
 	src := &source{events: make(chan monitor.Event, 16)}
-	server := httptest.NewServer(Handler(st, src, guard))
+	server := httptest.NewServer(Handler(st, src, guard, nil))
 	t.Cleanup(server.Close)
 	jar, _ := cookiejar.New(nil)
 	client := &http.Client{Jar: jar, Timeout: 20 * time.Second, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}

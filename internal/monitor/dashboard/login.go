@@ -1,8 +1,11 @@
 package dashboard
 
 import (
+	"errors"
+	"fmt"
 	"net/http"
 	"net/url"
+	"os"
 	"strings"
 )
 
@@ -30,7 +33,7 @@ func (s *server) login(w http.ResponseWriter, r *http.Request) {
 	}
 	r.Body = http.MaxBytesReader(w, r.Body, maxForm)
 	if err := r.ParseForm(); err != nil {
-		s.refuse(w, r, &refusal{http.StatusBadRequest, "the form cannot be read"})
+		s.refuse(w, r, unreadable(err))
 		return
 	}
 	next := local(r.PostForm.Get("next"))
@@ -39,6 +42,18 @@ func (s *server) login(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	http.Redirect(w, r, next, http.StatusSeeOther)
+}
+
+// unreadable says why a form did not come whole.
+func unreadable(err error) *refusal {
+	var large *http.MaxBytesError
+	switch {
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return &refusal{http.StatusRequestTimeout, "the form came too slowly"}
+	case errors.As(err, &large):
+		return &refusal{http.StatusRequestEntityTooLarge, fmt.Sprintf("the form has more than %d bytes", large.Limit)}
+	}
+	return &refusal{http.StatusBadRequest, "the form cannot be read"}
 }
 
 func (s *server) logout(w http.ResponseWriter, r *http.Request) {

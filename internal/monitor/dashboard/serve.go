@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"log/slog"
 	"net/http"
 	"net/url"
 	"strings"
@@ -55,7 +54,7 @@ func (s *server) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	case errors.Is(err, context.Canceled):
 		return // the reader has gone
 	default:
-		slog.ErrorContext(r.Context(), "dashboard", "path", r.URL.Path, "error", err)
+		s.log.ErrorContext(r.Context(), "dashboard", "path", r.URL.Path, "error", err)
 		no = &refusal{http.StatusInternalServerError, "the store could not be read; the server's log says why"}
 	}
 	if forScripts(r) {

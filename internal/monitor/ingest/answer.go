@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"os"
 	"strconv"
+	"strings"
 
 	"github.com/eigenhead/eigenhead/internal/monitor/pipeline"
 	"github.com/eigenhead/eigenhead/internal/monitor/store"
@@ -42,6 +43,27 @@ func busy(w http.ResponseWriter, text string, seconds int) {
 
 func notFound(w http.ResponseWriter, r *http.Request) {
 	answer(w, http.StatusNotFound, refusal{fmt.Sprintf("%s %.100q: no such address", r.Method, r.URL.Path), "docs/monitor.md lists them"})
+}
+
+// unmatched answers what no route of mux takes: 405 where another method would do,
+// else 404. mux has it as its last resort, for any method.
+func unmatched(mux *http.ServeMux) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		var allow []string
+		for _, method := range []string{http.MethodGet, http.MethodHead, http.MethodPost} {
+			_, pattern := mux.Handler(&http.Request{Method: method, Host: r.Host, URL: r.URL})
+			if strings.Contains(pattern, " ") { // "GET /path": only routes name a method
+				allow = append(allow, method)
+			}
+		}
+		if len(allow) == 0 {
+			notFound(w, r)
+			return
+		}
+		list := strings.Join(allow, ", ")
+		w.Header().Set("Allow", list)
+		answer(w, http.StatusMethodNotAllowed, refusal{fmt.Sprintf("%.100q: method %.20q, want one of %s", r.URL.Path, r.Method, list), "docs/monitor.md says what each address takes"})
+	}
 }
 
 // statusClientGone is what nginx logs for it; nobody is left to read it.

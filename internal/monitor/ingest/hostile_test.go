@@ -12,7 +12,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"math/big"
 	"net"
 	"net/http"
@@ -62,7 +61,7 @@ func status(t *testing.T, c net.Conn) int {
 // TestSlowHeaders: a client that never ends its headers is hung up on.
 func TestSlowHeaders(t *testing.T) {
 	noLeaks(t)
-	r := newRig(t, settings{header: 50 * time.Millisecond})
+	r := newRig(t, settings{serve: ServeOptions{header: 50 * time.Millisecond}})
 	c := r.dial("POST /api/v1/runs/toy/captures HTTP/1.1\r\nHost: x\r\nX-Slow: ")
 	_ = c.SetReadDeadline(time.Now().Add(60 * time.Second))
 	if _, err := io.ReadAll(c); err != nil {
@@ -159,7 +158,7 @@ func TestTruncatedBody(t *testing.T) {
 // TestUnreadBodyDoesNotHold: a refused sender that goes on sending slowly is let go.
 func TestUnreadBodyDoesNotHold(t *testing.T) {
 	noLeaks(t)
-	r := newRig(t, settings{ingest: Options{Grace: 100 * time.Millisecond}})
+	r := newRig(t, settings{serve: ServeOptions{Grace: 100 * time.Millisecond}})
 	r.token = "wrong"
 	c := r.dial(r.head(100))
 	if got := status(t, c); got != 401 {
@@ -176,7 +175,7 @@ func TestUnreadBodyDoesNotHold(t *testing.T) {
 // go of, and holds nothing.
 func TestAnswersThatNobodyReads(t *testing.T) {
 	noLeaks(t)
-	r := newRig(t, settings{answer: 200 * time.Millisecond})
+	r := newRig(t, settings{serve: ServeOptions{answer: 200 * time.Millisecond}})
 	list := make([]monitor.Scalars, 9000)
 	for i := range list {
 		list[i] = monitor.Scalars{Step: int64(i), Values: map[string]float64{strings.Repeat("long", 15): float64(i)}}
@@ -355,7 +354,7 @@ func TestTLS(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	h := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, r.TLS != nil, r.ProtoMajor) })
-	go func() { done <- Serve(ctx, ln, h, slog.New(slog.DiscardHandler), func() {}) }()
+	go func() { done <- Serve(ctx, ln, h, nil) }()
 	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, ForceAttemptHTTP2: true}}
 	res, err := client.Get("https://" + ln.Addr().String())
 	if err != nil {

@@ -1,7 +1,7 @@
 // Package ingest is the monitor's HTTP interface for programs: captures and scalars
-// come in, and runs, snapshots, measures, alerts and live events can be read. It
-// bounds what any client can cost: bodies, time, rate, connections. It knows nothing
-// of measures, of rules, or of pages.
+// come in, and runs, snapshots, measures, alerts and live events can be read. Its
+// Serve bounds what any client can cost, whatever it asks for: bodies, time, rate,
+// connections. It knows nothing of measures, of rules, or of pages.
 package ingest
 
 import (
@@ -32,7 +32,6 @@ const (
 type Options struct {
 	Guard    *auth.Guard   // required
 	Limit    int64         // bytes of a capture; 0: pipeline.DefaultLimit. Only to refuse early: the pipeline counts
-	Rate     float64       // requests a second from one address, in bursts of twice that; 0: DefaultRate; below 0: any
 	Grace    time.Duration // how long a body may stay behind MinSpeed; 0: DefaultGrace
 	MinSpeed int           // bytes a second that a body must bring; 0: DefaultMinSpeed
 	Log      *slog.Logger  // nil: silent
@@ -63,7 +62,6 @@ type server struct {
 	shelf     shelf
 	opts      Options
 	log       *slog.Logger
-	rates     *rates
 	listeners chan struct{}
 	posts     chan struct{}
 }
@@ -91,21 +89,19 @@ func handler(p intake, s shelf, opts *Options) http.Handler {
 	api.HandleFunc("GET /api/v1/runs/{run}/alerts", h.getAlerts)
 	api.HandleFunc("GET /api/v1/alerts", h.getAlerts)
 	api.HandleFunc("GET /api/v1/events", h.getEvents)
-	api.HandleFunc("/api/", notFound)
+	api.HandleFunc("/api/", unmatched(api))
 	all := http.NewServeMux()
 	all.HandleFunc("GET /healthz", healthz)
 	all.HandleFunc("GET /readyz", h.readyz)
 	all.Handle("/api/", opts.Guard.Middleware(api))
-	return h.bounded(all)
+	all.HandleFunc("/", unmatched(all))
+	return careful(all)
 }
 
 func (h *server) fill() {
 	o := &h.opts
 	if o.Limit <= 0 {
 		o.Limit = pipeline.DefaultLimit
-	}
-	if o.Rate == 0 {
-		o.Rate = DefaultRate
 	}
 	if o.Grace <= 0 {
 		o.Grace = DefaultGrace
@@ -116,22 +112,13 @@ func (h *server) fill() {
 	if h.log == nil {
 		h.log = slog.New(slog.DiscardHandler)
 	}
-	h.rates = newRates(o.Rate, 2*o.Rate, time.Now)
 }
 
-// bounded applies to every request what does not depend on its kind: the rate of its
-// sender, and a deadline for a body that nobody may ever read.
-func (h *server) bounded(next http.Handler) http.Handler {
+// careful puts on every answer that it is to be kept by nobody and read as what it is.
+func careful(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Cache-Control", "no-store")
 		w.Header().Set("X-Content-Type-Options", "nosniff")
-		if r.Body != nil && r.Body != http.NoBody {
-			_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(h.opts.Grace))
-		}
-		if h.opts.Rate > 0 && !h.rates.allow(addressOf(r)) {
-			busy(w, "too many requests a second from this address", 1)
-			return
-		}
 		next.ServeHTTP(w, r)
 	})
 }

@@ -81,7 +81,7 @@ func TestRefusedCaptures(t *testing.T) {
 		{"too large", "toy", make([]byte, 5001), nil, 413, "too large"},
 		{"bad name", "..", good, nil, 404, ""},
 		{"name with a slash", "a%2Fb", good, nil, 400, "run name"},
-		{"hidden name", ".toy", good, nil, 400, "run name"},
+		{"hidden name", ".toy", good, nil, 400, `run name: ".toy", want`},
 		{"long name", strings.Repeat("a", 200), good, nil, 400, "run name"},
 		{"no token", "toy", good, []string{"Authorization", ""}, 401, "token"},
 		{"wrong token", "toy", good, []string{"Authorization", "Bearer eh_wrong"}, 401, "token"},
@@ -92,7 +92,7 @@ func TestRefusedCaptures(t *testing.T) {
 			path = "/api/v1/runs/%2e%2e/captures/"
 		}
 		status, _, out := r.do(r.request("POST", path, bytes.NewReader(c.body), c.header...))
-		if text := fmt.Sprint(out["error"]); status != c.want || !strings.Contains(text, c.text) || out["hint"] == "" {
+		if text := fmt.Sprint(out["error"]); status != c.want || !strings.Contains(text, c.text) || strings.HasPrefix(text, ":") || out["hint"] == "" {
 			t.Errorf("%s: %d %v, want %d with %q", c.name, status, out, c.want, c.text)
 		}
 	}
@@ -179,7 +179,7 @@ func TestBackPressure(t *testing.T) {
 }
 
 func TestRateLimit(t *testing.T) {
-	r := newRig(t, settings{ingest: Options{Rate: 5}})
+	r := newRig(t, settings{serve: ServeOptions{Rate: 5}})
 	limited := 0
 	for range 30 {
 		if status, header, _ := r.do(r.request("GET", "/api/v1/runs", nil)); status == 429 {
@@ -331,6 +331,36 @@ func TestMeasuresAndAlerts(t *testing.T) {
 		if status, out := r.get(path); status != 404 || out["error"] == "" {
 			t.Errorf("%s: %d %v", path, status, out)
 		}
+	}
+}
+
+// TestWrongMethods: an address that is there says what it takes.
+func TestWrongMethods(t *testing.T) {
+	r := newRig(t, settings{})
+	for _, c := range []struct {
+		method, path string
+		status       int
+		allow        string
+	}{
+		{"PUT", "/api/v1/runs/toy/captures", 405, "POST"},
+		{"GET", "/api/v1/runs/toy/captures", 405, "POST"},
+		{"DELETE", "/api/v1/runs/toy/scalars", 405, "GET, HEAD, POST"},
+		{"POST", "/api/v1/runs", 405, "GET, HEAD"},
+		{"OPTIONS", "/api/v1/events", 405, "GET, HEAD"},
+		{"POST", "/healthz", 405, "GET, HEAD"},
+		{"POST", "/readyz", 405, "GET, HEAD"},
+		{"PUT", "/api/v1/nothing", 404, ""},
+		{"POST", "/api/v1/runs/", 404, ""},
+		{"POST", "/elsewhere", 404, ""},
+	} {
+		status, header, out := r.do(r.request(c.method, c.path, nil))
+		if status != c.status || header.Get("Allow") != c.allow || out["error"] == "" || out["hint"] == "" {
+			t.Errorf("%s %s: %d, Allow %q, %v, want %d, %q", c.method, c.path, status, header.Get("Allow"), out, c.status, c.allow)
+		}
+	}
+	r.token = "wrong"
+	if status, _, _ := r.do(r.request("PUT", "/api/v1/runs", nil)); status != 401 {
+		t.Errorf("without a token: %d", status)
 	}
 }
 

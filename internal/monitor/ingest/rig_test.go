@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"io"
-	"log/slog"
 	"net/http"
 	"runtime"
 	"strings"
@@ -33,8 +32,7 @@ type rig struct {
 type settings struct {
 	pipeline pipeline.Options
 	ingest   Options
-	header   time.Duration
-	answer   time.Duration
+	serve    ServeOptions
 	wrapPipe func(intake) intake
 	store    store.Options
 }
@@ -63,16 +61,11 @@ func newRig(t *testing.T, s settings) *rig {
 	if s.wrapPipe != nil {
 		in = s.wrapPipe(p)
 	}
-	if s.header == 0 {
-		s.header = headerTimeout
-	}
-	if s.answer == 0 {
-		s.answer = answerTimeout
-	}
+	s.serve.Stopping = p.EndSubscriptions
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() {
-		done <- serve(ctx, ln, handler(in, st, &s.ingest), slog.New(slog.DiscardHandler), p.EndSubscriptions, s.header, s.answer)
+		done <- Serve(ctx, ln, handler(in, st, &s.ingest), &s.serve)
 	}()
 	r := &rig{t: t, url: "http://" + ln.Addr().String(), token: token, store: st, pipe: p}
 	stopped := false

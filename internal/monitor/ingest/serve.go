@@ -1,6 +1,7 @@
 package ingest
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -48,21 +49,49 @@ func Listen(addr, certFile, keyFile string) (net.Listener, error) {
 	return ln, nil
 }
 
-// Serve answers connections of ln with h until ctx ends; then stopping is called, so
-// that streams end, answers in progress get 15 seconds, and the rest is cut off.
-//
-// Errors: the network's; nil after ctx.
-func Serve(ctx context.Context, ln net.Listener, h http.Handler, log *slog.Logger, stopping func()) error {
-	return serve(ctx, ln, h, log, stopping, headerTimeout, answerTimeout)
+// ServeOptions of Serve. Zero values mean the defaults.
+type ServeOptions struct {
+	Rate     float64       // requests a second from one address, in bursts of twice that; 0: DefaultRate; below 0: any
+	Grace    time.Duration // for a body to come whole; a handler that reads a long one extends it. 0: DefaultGrace
+	Log      *slog.Logger  // nil: silent
+	Stopping func()        // called when ctx ends: streams must end. nil: there are none
+
+	header, answer time.Duration // 0: headerTimeout, answerTimeout; shorter in tests
 }
 
-func serve(ctx context.Context, ln net.Listener, h http.Handler, log *slog.Logger, stopping func(), header, answer time.Duration) error {
+func (o *ServeOptions) fill() {
+	if o.Rate == 0 {
+		o.Rate = DefaultRate
+	}
+	if o.Grace <= 0 {
+		o.Grace = DefaultGrace
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	if o.Stopping == nil {
+		o.Stopping = func() {}
+	}
+	o.header, o.answer = cmp.Or(o.header, headerTimeout), cmp.Or(o.answer, answerTimeout)
+}
+
+// Serve answers connections of ln with h until ctx ends; then streams are told to end,
+// answers in progress get 15 seconds, and the rest is cut off. Whatever h routes is
+// bounded in rate and time: no handler has to ask for it, and none can forget.
+//
+// Errors: the network's; nil after ctx.
+func Serve(ctx context.Context, ln net.Listener, h http.Handler, opts *ServeOptions) error {
+	var o ServeOptions
+	if opts != nil {
+		o = *opts
+	}
+	o.fill()
 	s := &http.Server{
-		Handler:           timed(h, answer),
-		ReadHeaderTimeout: header,
+		Handler:           bounded(h, &o),
+		ReadHeaderTimeout: o.header,
 		IdleTimeout:       idleTimeout,
 		MaxHeaderBytes:    maxHeaderBytes,
-		ErrorLog:          errorLog(log),
+		ErrorLog:          errorLog(o.Log),
 	}
 	done := make(chan error, 1)
 	go func() { done <- s.Serve(ln) }()
@@ -71,22 +100,34 @@ func serve(ctx context.Context, ln net.Listener, h http.Handler, log *slog.Logge
 		return err
 	case <-ctx.Done():
 	}
-	stopping()
+	o.Stopping()
 	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownGrace)
 	defer cancel()
 	err := s.Shutdown(grace)
 	if errors.Is(err, context.DeadlineExceeded) {
-		log.Warn("requests were cut off", "after", shutdownGrace.String())
+		o.Log.Warn("requests were cut off", "after", shutdownGrace.String())
 		err = s.Close()
 	}
 	<-done
 	return err
 }
 
-// timed lets no client hold an answer for ever by not reading it.
-func timed(next http.Handler, answer time.Duration) http.Handler {
+// bounded applies to every request what does not depend on its kind: the rate of its
+// sender, a deadline for a body, even one that nobody ever reads, and one for the
+// answer to be taken. A request without a body gets no deadline to read: it would cut
+// off a stream.
+func bounded(next http.Handler, o *ServeOptions) http.Handler {
+	rates := newRates(o.Rate, 2*o.Rate, time.Now)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(answer))
+		control, now := http.NewResponseController(w), time.Now()
+		_ = control.SetWriteDeadline(now.Add(o.answer))
+		if r.Body != nil && r.Body != http.NoBody {
+			_ = control.SetReadDeadline(now.Add(o.Grace))
+		}
+		if o.Rate > 0 && !rates.allow(addressOf(r)) {
+			busy(w, "too many requests a second from this address", 1)
+			return
+		}
 		next.ServeHTTP(w, r)
 	})
 }
