@@ -2,7 +2,6 @@ package dashboard
 
 import (
 	"context"
-	"log/slog"
 	"maps"
 	"math"
 	"net/http"
@@ -169,7 +168,7 @@ func (c *courses) soon(ctx context.Context, run store.Run) *drawn {
 	go func() {
 		d, err := c.get(context.WithoutCancel(ctx), run)
 		if err != nil {
-			slog.ErrorContext(ctx, "dashboard", "run", run.Name, "error", err)
+			c.log.ErrorContext(ctx, "dashboard", "run", run.Name, "error", err)
 			d = &drawn{} // the list shows the run without its loss
 		}
 		done <- d
