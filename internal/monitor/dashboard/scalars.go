@@ -2,15 +2,12 @@ package dashboard
 
 import (
 	"context"
-	"maps"
 	"math"
 	"net/http"
-	"slices"
 	"strconv"
 	"sync"
 	"time"
 
-	"github.com/eigenhead/eigenhead/internal/monitor"
 	"github.com/eigenhead/eigenhead/internal/monitor/store"
 )
 
@@ -56,75 +53,6 @@ func (g gap) MarshalJSON() ([]byte, error) {
 	return strconv.AppendFloat(nil, float64(g), 'g', 7, 64), nil
 }
 
-// draw thins scalars, in rising order of steps, to at most maxPoints parts of equal
-// width.
-func draw(list []monitor.Scalars) *drawn {
-	d := &drawn{Steps: []int64{}, Series: []series{}}
-	if len(list) == 0 {
-		return d
-	}
-	first := list[0].Step
-	d.Last = list[len(list)-1].Step
-	part := func(step int64) int64 { return step }
-	if len(list) > maxPoints {
-		width := float64(d.Last-first+1) / maxPoints
-		part = func(step int64) int64 { return int64(float64(step-first) / width) }
-	}
-	at := make([]int, len(list)) // list index → point
-	for i, s := range list {
-		if i == 0 || part(s.Step) != part(list[i-1].Step) {
-			d.Steps = append(d.Steps, s.Step)
-		}
-		at[i] = len(d.Steps) - 1
-	}
-	for _, name := range names(list) {
-		d.Series = append(d.Series, thin(name, list, at, len(d.Steps)))
-	}
-	return d
-}
-
-func thin(name string, list []monitor.Scalars, at []int, points int) series {
-	s := series{Name: name, Lo: make([]gap, points), Hi: make([]gap, points), Bad: []int64{}}
-	for i := range points {
-		s.Lo[i], s.Hi[i] = gap(math.NaN()), gap(math.NaN())
-	}
-	for i, row := range list {
-		v, has := row.Values[name]
-		switch {
-		case !has:
-		case math.IsNaN(v) || math.IsInf(v, 0):
-			if len(s.Bad) < maxBad {
-				s.Bad = append(s.Bad, row.Step)
-			}
-		case math.IsNaN(float64(s.Lo[at[i]])):
-			s.Lo[at[i]], s.Hi[at[i]] = gap(v), gap(v)
-		default:
-			s.Lo[at[i]], s.Hi[at[i]] = min(s.Lo[at[i]], gap(v)), max(s.Hi[at[i]], gap(v))
-		}
-	}
-	return s
-}
-
-// names returns which scalars there are, the usual ones first.
-func names(list []monitor.Scalars) []string {
-	has := map[string]bool{}
-	for _, s := range list {
-		for name := range s.Values {
-			has[name] = true
-		}
-	}
-	var all []string
-	delete(has, "end") // a mark, not a number
-	for _, name := range usual {
-		if has[name] {
-			all = append(all, name)
-			delete(has, name)
-		}
-	}
-	all = append(all, slices.Sorted(maps.Keys(has))...)
-	return all[:min(len(all), maxSeries)]
-}
-
 // course is one run's scalars as they were last read.
 type course struct {
 	mu   sync.Mutex // held while it is read, so that readers read once
@@ -153,12 +81,43 @@ func (c *courses) get(ctx context.Context, run store.Run) (*drawn, error) {
 		return one.got, nil
 	}
 	start := time.Now()
-	list, err := c.store.Scalars(ctx, run.Name, nil)
+	got, err := c.read(ctx, run.Name)
 	if err != nil {
 		return nil, err
 	}
-	one.got, one.of, one.took, one.made = draw(list), run.Last, time.Since(start), time.Now()
+	one.got, one.of, one.took, one.made = got, run.Last, time.Since(start), time.Now()
 	return one.got, nil
+}
+
+// reading lets two runs be read at the same time, in the whole process.
+var reading = make(chan struct{}, 2)
+
+// read draws a run's scalars while it reads them.
+func (c *courses) read(ctx context.Context, run string) (*drawn, error) {
+	select {
+	case reading <- struct{}{}:
+		defer func() { <-reading }()
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	last, err := c.store.Scalars(ctx, run, &store.Range{Limit: 1})
+	if err != nil {
+		return nil, err
+	}
+	if len(last) == 0 {
+		return newFold(0).drawn(), nil
+	}
+	f := newFold(last[0].Step)
+	for row, err := range c.store.AllScalars(ctx, run) {
+		if err != nil {
+			return nil, err
+		}
+		if row.Step > f.last {
+			break // it came meanwhile
+		}
+		f.add(row)
+	}
+	return f.drawn(), nil
 }
 
 // soon returns a run's scalars if they can be had within the time that ctx leaves;

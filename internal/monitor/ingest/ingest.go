@@ -49,7 +49,7 @@ type intake interface {
 type shelf interface {
 	Runs(ctx context.Context) ([]store.Run, error)
 	Snapshots(ctx context.Context, run string, r *store.Range) ([]monitor.Snapshot, error)
-	Scalars(ctx context.Context, run string, r *store.Range) ([]monitor.Scalars, error)
+	ScalarsIn(ctx context.Context, run string, r *store.Range) iter.Seq2[monitor.Scalars, error]
 	Measures(ctx context.Context, run string) ([]string, error)
 	Grid(ctx context.Context, run, measure string, sample int) (*store.Grid, error)
 	Series(ctx context.Context, run, measure, where string, sample int) (*store.Series, error)
@@ -64,6 +64,7 @@ type server struct {
 	log       *slog.Logger
 	listeners chan struct{}
 	posts     chan struct{}
+	reads     chan struct{} // one element for each heavy answer in work
 }
 
 // Handler answers /api/v1/…, and, without a token, /healthz and /readyz. It panics
@@ -77,17 +78,17 @@ func handler(p intake, s shelf, opts *Options) http.Handler {
 		panic("ingest: Handler without a guard")
 	}
 	h := &server{intake: p, shelf: s, opts: *opts, log: opts.Log,
-		listeners: make(chan struct{}, maxListeners), posts: make(chan struct{}, maxScalarPosts)}
+		listeners: make(chan struct{}, maxListeners), posts: make(chan struct{}, maxScalarPosts), reads: make(chan struct{}, maxReads)}
 	h.fill()
 	api := http.NewServeMux()
 	api.HandleFunc("POST /api/v1/runs/{run}/captures", h.postCapture)
 	api.HandleFunc("POST /api/v1/runs/{run}/scalars", h.postScalars)
 	api.HandleFunc("GET /api/v1/runs", h.getRuns)
-	api.HandleFunc("GET /api/v1/runs/{run}/snapshots", h.getSnapshots)
-	api.HandleFunc("GET /api/v1/runs/{run}/scalars", h.getScalars)
-	api.HandleFunc("GET /api/v1/runs/{run}/measures", h.getMeasures)
-	api.HandleFunc("GET /api/v1/runs/{run}/alerts", h.getAlerts)
-	api.HandleFunc("GET /api/v1/alerts", h.getAlerts)
+	api.HandleFunc("GET /api/v1/runs/{run}/snapshots", h.heavy(h.getSnapshots))
+	api.HandleFunc("GET /api/v1/runs/{run}/scalars", h.heavy(h.getScalars))
+	api.HandleFunc("GET /api/v1/runs/{run}/measures", h.heavy(h.getMeasures))
+	api.HandleFunc("GET /api/v1/runs/{run}/alerts", h.heavy(h.getAlerts))
+	api.HandleFunc("GET /api/v1/alerts", h.heavy(h.getAlerts))
 	api.HandleFunc("GET /api/v1/events", h.getEvents)
 	api.HandleFunc("/api/", unmatched(api))
 	all := http.NewServeMux()

@@ -15,27 +15,16 @@ import (
 
 func (h *server) getRuns(w http.ResponseWriter, r *http.Request) {
 	runs, err := h.shelf.Runs(r.Context())
-	h.list(w, r, "runs", runs, err)
+	list(h, w, r, "runs", runs, err)
 }
 
 // list answers {"name": [...]}; an empty list is [], never null.
-func (h *server) list(w http.ResponseWriter, r *http.Request, name string, list any, err error) {
+func list[T any](h *server, w http.ResponseWriter, r *http.Request, name string, all []T, err error) {
 	if err != nil {
 		h.fail(w, r, err)
 		return
 	}
-	answer(w, http.StatusOK, map[string]any{name: list})
-}
-
-// getSnapshots answers ?from=&to=&limit=: the last limit snapshots of those steps.
-func (h *server) getSnapshots(w http.ResponseWriter, r *http.Request) {
-	span, err := spanOf(r)
-	if err != nil {
-		h.fail(w, r, err)
-		return
-	}
-	snaps, err := h.shelf.Snapshots(r.Context(), r.PathValue("run"), span)
-	h.list(w, r, "snapshots", orEmpty(snaps), err)
+	answer(w, http.StatusOK, map[string]any{name: orEmpty(all)})
 }
 
 func orEmpty[T any](list []T) []T {
@@ -45,22 +34,31 @@ func orEmpty[T any](list []T) []T {
 	return list
 }
 
-// getScalars answers lines as they were posted, one object for each step.
-func (h *server) getScalars(w http.ResponseWriter, r *http.Request) {
+// latest answers the last limit of all, which holds one more where there are more;
+// "more" says so.
+func latest[T any](h *server, w http.ResponseWriter, r *http.Request, name string, all []T, limit int, err error) {
+	if err != nil {
+		h.fail(w, r, err)
+		return
+	}
+	more := len(all) > limit
+	if more {
+		all = all[1:]
+	}
+	answer(w, http.StatusOK, map[string]any{name: orEmpty(all), "more": more})
+}
+
+// getSnapshots answers ?from=&to=&limit=: the last limit snapshots of those steps.
+func (h *server) getSnapshots(w http.ResponseWriter, r *http.Request) {
 	span, err := spanOf(r)
 	if err != nil {
 		h.fail(w, r, err)
 		return
 	}
-	list, err := h.shelf.Scalars(r.Context(), r.PathValue("run"), span)
-	lines := make([]map[string]any, len(list))
-	for i, s := range list {
-		lines[i] = map[string]any{"step": s.Step}
-		for name, v := range s.Values {
-			lines[i][name] = plain(v)
-		}
-	}
-	h.list(w, r, "scalars", lines, err)
+	limit := rows(span.Limit)
+	span.Limit = limit + 1
+	snaps, err := h.shelf.Snapshots(r.Context(), r.PathValue("run"), span)
+	latest(h, w, r, "snapshots", snaps, limit, err)
 }
 
 // plain is a number as this interface writes it.
@@ -90,7 +88,7 @@ func (h *server) getMeasures(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case name == "":
 		names, err := h.shelf.Measures(r.Context(), run)
-		h.list(w, r, "measures", orEmpty(names), err)
+		list(h, w, r, "measures", names, err)
 	case where == "":
 		grid, err := h.shelf.Grid(r.Context(), run, name, int(sample))
 		if err != nil {
@@ -159,9 +157,10 @@ func (h *server) getAlerts(w http.ResponseWriter, r *http.Request) {
 		h.fail(w, r, err)
 		return
 	}
+	limit := rows(span.Limit)
 	alerts, err := h.shelf.Alerts(r.Context(), r.PathValue("run"), &store.AlertFilter{Code: q.Get("code"), Where: q.Get("where"),
-		Open: open, Least: severity, From: span.From, To: span.To, Limit: span.Limit})
-	h.list(w, r, "alerts", orEmpty(alerts), err)
+		Open: open, Least: severity, From: span.From, To: span.To, Limit: limit + 1})
+	latest(h, w, r, "alerts", alerts, limit, err)
 }
 
 // spanOf reads ?from=&to=&limit=.
