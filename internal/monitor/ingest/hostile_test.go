@@ -302,7 +302,7 @@ func TestConnectionsAreBounded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ln := &limited{Listener: inner, room: make(chan struct{}, 1), closed: make(chan struct{})}
+	ln := newLimited(inner, 1, 1)
 	accepted := make(chan net.Conn)
 	go func() {
 		for {

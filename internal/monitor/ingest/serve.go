@@ -9,7 +9,6 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"sync"
 	"time"
 
 	"github.com/eigenhead/eigenhead/internal/xerr"
@@ -23,10 +22,12 @@ const (
 	shutdownGrace  = 15 * time.Second // for answers in progress
 	maxHeaderBytes = 64 << 10
 	maxConnections = 1024
+	maxShare       = maxConnections / 2 // of one address: it cannot shut out the others
 )
 
 // Listen opens the address for Serve; with a certificate and its key the connections
-// are TLS. At most 1024 connections are open at a time: more wait to be accepted.
+// are TLS. At most 1024 connections are open at a time: more wait to be accepted. One
+// address has at most half of them: what it opens beyond is closed at once.
 //
 // Errors: *xerr.Usage.
 func Listen(addr, certFile, keyFile string) (net.Listener, error) {
@@ -42,7 +43,7 @@ func Listen(addr, certFile, keyFile string) (net.Listener, error) {
 	if err != nil {
 		return nil, &xerr.Usage{Flag: "--listen " + addr, Found: err.Error(), Want: "an address such as 127.0.0.1:7070 that is free"}
 	}
-	ln = &limited{Listener: ln, room: make(chan struct{}, maxConnections), closed: make(chan struct{})}
+	ln = newLimited(ln, maxConnections, maxShare)
 	if config != nil {
 		ln = tls.NewListener(ln, config)
 	}
@@ -135,46 +136,4 @@ func bounded(next http.Handler, o *ServeOptions) http.Handler {
 // errorLog turns net/http's own lines, such as failed handshakes, into records.
 func errorLog(l *slog.Logger) *log.Logger {
 	return slog.NewLogLogger(l.Handler(), slog.LevelDebug)
-}
-
-// limited lets only so many connections be open.
-type limited struct {
-	net.Listener
-	room   chan struct{}
-	closed chan struct{}
-	once   sync.Once
-}
-
-// Accept waits for room, then for a connection.
-func (l *limited) Accept() (net.Conn, error) {
-	select {
-	case l.room <- struct{}{}:
-	case <-l.closed:
-		return nil, net.ErrClosed
-	}
-	c, err := l.Listener.Accept()
-	if err != nil {
-		<-l.room
-		return nil, err
-	}
-	return &counted{Conn: c, leave: func() { <-l.room }}, nil
-}
-
-// Close ends waiting Accepts too.
-func (l *limited) Close() error {
-	l.once.Do(func() { close(l.closed) })
-	return l.Listener.Close()
-}
-
-type counted struct {
-	net.Conn
-	once  sync.Once
-	leave func()
-}
-
-// Close makes room for another connection.
-func (c *counted) Close() error {
-	err := c.Conn.Close()
-	c.once.Do(c.leave)
-	return err
 }
