@@ -20,6 +20,9 @@ type Options struct {
 	Memory int64
 	// Tokens are the ids of the sequence, for induction; nil: not measured.
 	Tokens []int
+	// Progress is told how many scores were computed, after each block of rows, in
+	// the pass and in products, from several goroutines; nil: not.
+	Progress func(scores int)
 }
 
 // DefaultMemory holds a causal head of about 4000 tokens.

@@ -40,6 +40,7 @@ func NewMasked(ctx context.Context, p head.Pair, opts *Options) (*MaskedOperator
 	if err != nil {
 		return nil, err
 	}
+	t.progress = o.Progress
 	e := &MaskedOperator{ctx: ctx, tiles: t, kept: newKept(t, o.Memory)}
 	for b := range t.count() {
 		if err := ctx.Err(); err != nil {
@@ -98,6 +99,7 @@ func (e *MaskedOperator) compute(b int, into linalg.Matrix) (linalg.Matrix, span
 		}
 		e.hide(m, s, i)
 	}
+	e.tell(s)
 	return m, s
 }
 

@@ -44,6 +44,7 @@ func New(ctx context.Context, p head.Pair, opts *Options) (*Operator, error) {
 	if o.Tokens != nil && len(o.Tokens) != t.T {
 		panic(fmt.Sprintf("attention: head %v: %d token ids for %d tokens", p.ID, len(o.Tokens), t.T))
 	}
+	t.progress = o.Progress
 	t.ramp()
 	a := &Operator{ctx: ctx, tiles: t, stats: newRowStats(t.T, p.Sink != nil, o.Tokens != nil),
 		factor: make([]float64, t.T), shift: make([]float64, t.T), kept: newKept(t, o.Memory)}
@@ -94,6 +95,7 @@ func (a *Operator) block(b int) (linalg.Matrix, span) {
 	for i := s.from; i < s.to; i++ {
 		a.hide(m, s, i)
 	}
+	a.tell(s)
 	return m, s
 }
 

@@ -91,6 +91,7 @@ func (s *strip) blocks(ctx context.Context, from, to int, before []int) error {
 		if s.a.kept.blocks[b].Rows > 0 {
 			s.rows.scale(m, span)
 		}
+		s.tell(span)
 	}
 	return nil
 }

@@ -65,7 +65,7 @@ func (s *RowStats) LogitStd() (float64, error) {
 func Rows(ctx context.Context, p head.Pair, opts *Options) (*RowStats, error) {
 	o := Options{Memory: -1}
 	if opts != nil {
-		o.Tokens = opts.Tokens
+		o.Tokens, o.Progress = opts.Tokens, opts.Progress
 	}
 	a, err := New(ctx, p, &o)
 	if err != nil {

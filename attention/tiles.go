@@ -21,6 +21,8 @@ type tiles struct {
 	buffer   []float64 // one block
 	row      []float64 // one row
 	vectors  vectors   // of products
+
+	progress func(scores int) // nil: not told
 }
 
 // panelCols is how many columns of a block are worked on together: with a block's
@@ -119,6 +121,25 @@ func (t *tiles) scores(m linalg.Matrix, s span, lo, hi int) {
 		return
 	}
 	t.keys.MulCols(part, t.q.RowSlice(s.from, s.to), lo, hi) // [rows, d]·[d, hi − lo]
+}
+
+// Scores returns how many scores one pass over a head of T tokens computes, hidden
+// ones of its blocks included: what Options.Progress adds up to.
+func Scores(T int, m head.Mask) int64 {
+	t := &tiles{p: head.Pair{Mask: m}, T: T}
+	n := int64(0)
+	for b := range t.count() {
+		s := t.span(b)
+		n += int64(s.to-s.from) * int64(s.hi-s.lo)
+	}
+	return n
+}
+
+// tell reports the scores of a block.
+func (t *tiles) tell(s span) {
+	if t.progress != nil {
+		t.progress((s.to - s.from) * (s.hi - s.lo))
+	}
 }
 
 // panels calls f with the columns of each panel of a block, in order.
