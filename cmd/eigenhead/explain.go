@@ -8,6 +8,7 @@ import (
 
 	"github.com/eigenhead/eigenhead/finding"
 	"github.com/eigenhead/eigenhead/internal/monitor/alert"
+	"github.com/eigenhead/eigenhead/internal/spelling"
 	"github.com/eigenhead/eigenhead/internal/xerr"
 	"github.com/eigenhead/eigenhead/measure"
 )
@@ -44,15 +45,33 @@ func (c *explainCmd) Run(e *env) error {
 		return nil
 	}
 	m, err := measure.Lookup(c.Name)
-	var unknown *measure.UnknownError
-	if errors.As(err, &unknown) {
-		return &xerr.Usage{Flag: fmt.Sprintf("%q", c.Name), Found: "neither a measure nor a finding nor an alert",
-			Want: fmt.Sprintf("a name such as %q", unknown.Nearest), Hint: "eigenhead explain lists them all"}
-	}
 	if err != nil {
-		return err
+		return &xerr.Usage{Flag: fmt.Sprintf("%q", c.Name), Found: "neither a measure nor a finding nor an alert",
+			Want: fmt.Sprintf("a name such as %q", nearestEntry(err, c.Name)), Hint: "eigenhead explain lists them all"}
 	}
 	return explainMeasure(e, m)
+}
+
+// nearestEntry returns the measure, finding or alert whose name is closest; a measure
+// may be named without its group.
+func nearestEntry(err error, name string) string {
+	var codes []string
+	for _, r := range finding.All {
+		codes = append(codes, r.Code)
+	}
+	for _, r := range alert.All {
+		codes = append(codes, r.Code)
+	}
+	code := spelling.Of(name, codes)
+	var unknown *measure.UnknownError
+	if !errors.As(err, &unknown) {
+		return code
+	}
+	_, short, _ := strings.Cut(unknown.Nearest, ".")
+	if spelling.Edits(name, code) < min(spelling.Edits(name, unknown.Nearest), 1+spelling.Edits(name, short)) {
+		return code
+	}
+	return unknown.Nearest
 }
 
 func listAll(w io.Writer) error {
