@@ -3,29 +3,34 @@ package forward
 import (
 	"math"
 	"testing"
+
+	"github.com/eigenhead/eigenhead/arch"
 )
 
-// The fast forms of activations against the library's, over all sizes that occur.
-func TestFastActivations(t *testing.T) {
-	var x []float32
-	for v := -30.0; v <= 30; v += 0.0137 {
-		x = append(x, float32(v))
-	}
-	for e := -30; e < 2; e++ {
-		x = append(x, float32(math.Ldexp(1.37, e)), float32(-math.Ldexp(1.37, e)))
-	}
-	x = append(x, 0, 1, -1, 1e4, -1e4, 1e30, -1e30)
-	g, c := append([]float32(nil), x...), append([]float32(nil), x...)
-	gelu(g)
-	softcap(c, 5)
-	const eps = 0x1p-23
-	for i, v := range x {
-		f := float64(v)
-		if want := f * 0.5 * math.Erfc(-f/math.Sqrt2); !(math.Abs(float64(g[i])-want) <= 3*eps*math.Abs(f)) {
-			t.Errorf("gelu(%g) = %g, want %g", v, g[i], want)
+// Each name means its function, alone and as a gate; internal/kernel tests how
+// exactly.
+func TestActivationsByName(t *testing.T) {
+	sigma := func(v float64) float64 { return 1 / (1 + math.Exp(-v)) }
+	for a, exact := range map[arch.Activation]func(v float64) float64{
+		arch.SiLU:     func(v float64) float64 { return v * sigma(v) },
+		arch.GELUTanh: func(v float64) float64 { return v * sigma(2*math.Sqrt(2/math.Pi)*(v+0.044715*v*v*v)) },
+		arch.GELU:     func(v float64) float64 { return v * 0.5 * math.Erfc(-v/math.Sqrt2) },
+		arch.ReLU:     func(v float64) float64 { return max(v, 0) },
+	} {
+		for v := -6.0; v < 6; v += 0.17 {
+			alone, up := []float32{float32(v)}, []float32{3}
+			activate(alone, a)
+			gateBy(up, []float32{float32(v)}, a)
+			if want := exact(v); !(math.Abs(float64(alone[0])-want) <= 1e-5) || !(math.Abs(float64(up[0])-3*want) <= 3e-5) {
+				t.Errorf("%v(%g) = %g, and %g times 3, want %g", a, v, alone[0], up[0], want)
+			}
 		}
-		if want := 5 * math.Tanh(f/5); !(math.Abs(float64(c[i])-want) <= 3*eps*math.Abs(want)) {
-			t.Errorf("softcap(%g) = %g, want %g", v, c[i], want)
+	}
+	for v := -9.0; v < 9; v += 0.31 {
+		up, g := []float32{float32(-v)}, min(v, 7)
+		gateBy(up, []float32{float32(v)}, arch.ClampedSwiGLU)
+		if want := (min(max(-v, -7), 7) + 1) * g * sigma(1.702*g); !(math.Abs(float64(up[0])-want) <= 1e-4) {
+			t.Errorf("clamped(%g, %g) = %g, want %g", -v, v, up[0], want)
 		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/eigenhead/eigenhead/arch"
 	"github.com/eigenhead/eigenhead/head"
+	"github.com/eigenhead/eigenhead/internal/kernel"
 	"github.com/eigenhead/eigenhead/internal/par"
 	"github.com/eigenhead/eigenhead/linalg"
 )
@@ -82,7 +83,7 @@ func (p *pass) attendBlock(h, from, to int, s *scoring, buf *buffer) {
 func (s *scoring) softmax(z []float32, h, at int) {
 	linalg.Scale32(s.scale, z)
 	if s.softcap > 0 {
-		softcap(z, s.softcap)
+		kernel.Softcap32(z, s.softcap)
 	}
 	if s.slopes != nil {
 		slope, distance := float32(s.slopes[h]), float32(at) // whole numbers: exact

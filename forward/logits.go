@@ -3,6 +3,7 @@ package forward
 import (
 	"math"
 
+	"github.com/eigenhead/eigenhead/internal/kernel"
 	"github.com/eigenhead/eigenhead/linalg"
 )
 
@@ -73,7 +74,7 @@ func (p *pass) cap(z linalg.Matrix32) {
 	if limit == 0 {
 		return
 	}
-	rows(z.Rows, func(i int) { softcap(z.Row(i), float32(limit)) })
+	rows(z.Rows, func(i int) { kernel.Softcap32(z.Row(i), float32(limit)) })
 }
 
 // collect takes what is needed out of a tile of logits whose first row and

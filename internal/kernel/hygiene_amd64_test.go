@@ -59,6 +59,14 @@ func TestUpperHalvesAreCleanAfterEveryKernel(t *testing.T) {
 			"q80":         func() { s.dequant.q80(2, &out32[0], &raw[0]) },
 			"q4k":         func() { s.dequantK.q4(&out32[0], &raw[0], &buf32[0]) },
 			"q5k":         func() { s.dequantK.q5(&out32[0], &raw[0], &raw[128], &buf32[0]) },
+			"silu":        func() { s.activate.silu.of(64, &out32[0]) },
+			"siluby":      func() { s.activate.silu.by(64, &out32[0], &buf32[0]) },
+			"gelutanh":    func() { s.activate.geluTanh.of(64, &out32[0]) },
+			"gelutanhby":  func() { s.activate.geluTanh.by(64, &out32[0], &buf32[0]) },
+			"gelu":        func() { s.activate.gelu.of(64, &out32[0]) },
+			"geluby":      func() { s.activate.gelu.by(64, &out32[0], &buf32[0]) },
+			"softcap":     func() { s.activate.softcap(64, &out32[0], 2, 0.5) },
+			"clamped":     func() { s.activate.clamped(64, &out32[0], &buf32[0]) },
 			"q6k":         func() { s.dequantK.q6(&out32[0], &raw[0], &raw[128], &buf32[0]) },
 		}
 		for name, call := range kernels {

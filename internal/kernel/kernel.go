@@ -1,6 +1,6 @@
 // Package kernel holds the inner loops of the project: blocked products in
-// float32 and float64, dot, axpy and the exponential, and files' 16-bit and
-// quantized numbers as float32, in assembly for AVX2, AVX-512 and NEON with
+// float32 and float64, dot, axpy, the exponential and activations, and files' 16-bit
+// and quantized numbers as float32, in assembly for AVX2, AVX-512 and NEON with
 // portable Go twins. The CPU, or EIGENHEAD_KERNEL, decides once which set runs.
 // Splitting is fixed by the shapes, so bits depend on the set and the input only,
 // never on the number of cores. It knows slices and strides, not matrices, and
@@ -34,6 +34,7 @@ type set struct {
 	widen    widen
 	dequant  dequant
 	dequantK dequantK
+	activate activate
 }
 
 // Select returns the name of the set in use: the one that EIGENHEAD_KERNEL

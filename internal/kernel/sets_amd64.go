@@ -33,6 +33,10 @@ var avx512 = &set{
 	widen:    widen{lanes: 16, bf16: bf16AVX512, f16: f16AVX512, peakBits: peakbitsAVX512},
 	dequant:  dequant{q40: q40AVX512, q41: q41AVX512, q50: q50AVX512, q51: q51AVX512, q80: q80AVX512},
 	dequantK: dequantK{q4: q4kAVX512, q5: q5kAVX512, q6: q6kAVX512},
+	activate: activate{
+		width: 16, silu: activation{silu32AVX512, siluby32AVX512}, geluTanh: activation{gelutanh32AVX512, gelutanhby32AVX512},
+		gelu: activation{gelu32AVX512, geluby32AVX512}, softcap: softcap32AVX512, clamped: clamped32AVX512,
+	},
 }
 
 var avx2 = &set{
@@ -53,6 +57,10 @@ var avx2 = &set{
 	widen:    widen{lanes: 8, bf16: bf16AVX2, f16: f16AVX2, peakBits: peakbitsAVX2},
 	dequant:  dequant{q40: q40AVX2, q41: q41AVX2, q50: q50AVX2, q51: q51AVX2, q80: q80AVX2},
 	dequantK: dequantK{q4: q4kAVX2, q5: q5kAVX2, q6: q6kAVX2},
+	activate: activate{
+		width: 8, silu: activation{silu32AVX2, siluby32AVX2}, geluTanh: activation{gelutanh32AVX2, gelutanhby32AVX2},
+		gelu: activation{gelu32AVX2, geluby32AVX2}, softcap: softcap32AVX2, clamped: clamped32AVX2,
+	},
 }
 
 func bit(b bool) int {

@@ -174,6 +174,46 @@ func q5kAVX2(dst *float32, q *byte, high *byte, scales *float32)
 //go:noescape
 func q6kAVX2(dst *float32, low *byte, high *byte, scales *float32)
 
+// silu32AVX2 replaces v = x by v·σ(v) over n elements, a positive multiple of 8.
+//
+//go:noescape
+func silu32AVX2(n int, x *float32)
+
+// siluby32AVX2 multiplies x by v·σ(v) of v = gate over n elements, a positive multiple of 8.
+//
+//go:noescape
+func siluby32AVX2(n int, x *float32, gate *float32)
+
+// gelutanh32AVX2 replaces v = x by v·σ(2u), u = √(2/π)·(v + 0.044715v³) over n elements, a positive multiple of 8.
+//
+//go:noescape
+func gelutanh32AVX2(n int, x *float32)
+
+// gelutanhby32AVX2 multiplies x by v·σ(2u), u = √(2/π)·(v + 0.044715v³) of v = gate over n elements, a positive multiple of 8.
+//
+//go:noescape
+func gelutanhby32AVX2(n int, x *float32, gate *float32)
+
+// gelu32AVX2 replaces v = x by v·Φ(v) over n elements, a positive multiple of 8.
+//
+//go:noescape
+func gelu32AVX2(n int, x *float32)
+
+// geluby32AVX2 multiplies x by v·Φ(v) of v = gate over n elements, a positive multiple of 8.
+//
+//go:noescape
+func geluby32AVX2(n int, x *float32, gate *float32)
+
+// softcap32AVX2 replaces x by limit·tanh(x·inverse) over n elements, a positive multiple of 8.
+//
+//go:noescape
+func softcap32AVX2(n int, x *float32, limit float32, inverse float32)
+
+// clamped32AVX2 replaces x by (clamp(x) + 1)·g·σ(1.702g), g = min(gate, 7), x clamped to ±7, over n elements, a positive multiple of 8.
+//
+//go:noescape
+func clamped32AVX2(n int, x *float32, gate *float32)
+
 // gemm32AVX512 computes a 14×32 tile of C = A·B, or of C += A·B if add is 1. Element (i, p) of A is a[i·ars+p·aks], (p, j) of B is b[p·bks+j].
 //
 //go:noescape
@@ -343,6 +383,46 @@ func q5kAVX512(dst *float32, q *byte, high *byte, scales *float32)
 //
 //go:noescape
 func q6kAVX512(dst *float32, low *byte, high *byte, scales *float32)
+
+// silu32AVX512 replaces v = x by v·σ(v) over n elements, a positive multiple of 16.
+//
+//go:noescape
+func silu32AVX512(n int, x *float32)
+
+// siluby32AVX512 multiplies x by v·σ(v) of v = gate over n elements, a positive multiple of 16.
+//
+//go:noescape
+func siluby32AVX512(n int, x *float32, gate *float32)
+
+// gelutanh32AVX512 replaces v = x by v·σ(2u), u = √(2/π)·(v + 0.044715v³) over n elements, a positive multiple of 16.
+//
+//go:noescape
+func gelutanh32AVX512(n int, x *float32)
+
+// gelutanhby32AVX512 multiplies x by v·σ(2u), u = √(2/π)·(v + 0.044715v³) of v = gate over n elements, a positive multiple of 16.
+//
+//go:noescape
+func gelutanhby32AVX512(n int, x *float32, gate *float32)
+
+// gelu32AVX512 replaces v = x by v·Φ(v) over n elements, a positive multiple of 16.
+//
+//go:noescape
+func gelu32AVX512(n int, x *float32)
+
+// geluby32AVX512 multiplies x by v·Φ(v) of v = gate over n elements, a positive multiple of 16.
+//
+//go:noescape
+func geluby32AVX512(n int, x *float32, gate *float32)
+
+// softcap32AVX512 replaces x by limit·tanh(x·inverse) over n elements, a positive multiple of 16.
+//
+//go:noescape
+func softcap32AVX512(n int, x *float32, limit float32, inverse float32)
+
+// clamped32AVX512 replaces x by (clamp(x) + 1)·g·σ(1.702g), g = min(gate, 7), x clamped to ±7, over n elements, a positive multiple of 16.
+//
+//go:noescape
+func clamped32AVX512(n int, x *float32, gate *float32)
 
 // transpose32AVX2 stores the transpose of src, 8 rows of blocks·8 elements that lie ss apart, in dst, whose rows of 8 lie ds apart.
 //

@@ -44,6 +44,7 @@ func main() {
 		peakBits(s)
 		dequant(s)
 		dequantK(s)
+		activate(s)
 	}
 	transpose32()
 	transpose64()
