@@ -130,6 +130,46 @@ func TestNormsNeitherOverflowNorUnderflow(t *testing.T) {
 	}
 }
 
+func TestCenteredNormIsTheNormOfCenter(t *testing.T) {
+	r := rand.New(rand.NewPCG(9, 9))
+	for _, z := range [][2]int{{0, 3}, {3, 0}, {1, 5}, {2, 1}, {40, 7}, {300, 33}} {
+		for _, kind := range []string{"gaussian", "outlier", "equal", "shifted", "tiny", "huge", "nan"} {
+			m := gaussian(r, z[0], z[1])
+			size := 0.0
+			for i := range m.Rows {
+				for j := range m.Row(i) {
+					switch kind {
+					case "outlier":
+						if i == 0 {
+							m.Set(i, j, 1e4)
+						}
+					case "equal":
+						m.Set(i, j, float64(j)+0.1)
+					case "shifted":
+						m.Set(i, j, m.At(i, j)+1e6)
+					case "tiny":
+						m.Set(i, j, m.At(i, j)*1e-250)
+					case "huge":
+						m.Set(i, j, m.At(i, j)*1e250)
+					case "nan":
+						m.Set(i, j, math.NaN())
+					}
+					size = max(size, math.Abs(m.At(i, j)))
+				}
+			}
+			got, want := CenteredNorm(m), Frobenius(Center(m))
+			// Each element of either is off by a few ε·max|m_ij|, and so is the norm's root mean square.
+			tol := 8 * 0x1p-52 * size * math.Sqrt(float64(z[0]*z[1]))
+			if d := math.Abs(got - want); !(d <= tol) && !(math.IsNaN(got) && math.IsNaN(want)) {
+				t.Errorf("%v %s: %g, want %g", z, kind, got, want)
+			}
+			if kind == "equal" && got != 0 {
+				t.Errorf("%v of equal rows: %g, want 0", z, got)
+			}
+		}
+	}
+}
+
 func TestCenter(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := drawMatrix(t, 30)

@@ -58,6 +58,62 @@ func TestSymValuesAgreeWithSymEigen(t *testing.T) {
 	}
 }
 
+func TestGramValuesAreThoseOfTheGramMatrix(t *testing.T) {
+	r := rand.New(rand.NewPCG(5, 4))
+	for _, z := range [][2]int{{0, 3}, {3, 0}, {1, 1}, {7, 3}, {9, 8}, {50, 33}, {300, 97}, {40, 64}} {
+		for _, factor := range []float64{1, 0x1p-250, 0x1p250, 0} {
+			a := gaussian(r, z[0], z[1])
+			Scale(factor, a.Data)
+			want, err := SymValues(Gram(a))
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := GramValues(a)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i := range want { // the same elements and steps
+				if got[i] != want[i] {
+					t.Errorf("%v·%g: value %d is %g, want %g", z, factor, i, got[i], want[i])
+				}
+			}
+		}
+	}
+}
+
+func TestGramValuesRefuseWhatIsNotFinite(t *testing.T) {
+	for _, v := range []float64{math.NaN(), math.Inf(-1), 0x1p600} {
+		a := New(9, 3)
+		a.Set(4, 1, v)
+		if _, err := GramValues(a); err == nil {
+			t.Errorf("no error for %g", v)
+		}
+	}
+}
+
+func TestSymValuesReadTheUpperTriangle(t *testing.T) {
+	a := gaussian(rand.New(rand.NewPCG(6, 4)), 90, 90)
+	b := a.Clone()
+	for i := range 90 {
+		for j := range i {
+			b.Set(i, j, a.At(j, i))
+		}
+	}
+	got, err := SymValues(a)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := SymValues(b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range want {
+		if got[i] != want[i] {
+			t.Fatalf("value %d is %g, want %g", i, got[i], want[i])
+		}
+	}
+}
+
 func TestSymValuesRefuseNaN(t *testing.T) {
 	a := New(3, 3)
 	a.Set(1, 2, math.NaN())

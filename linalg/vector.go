@@ -100,6 +100,38 @@ func Center(m Matrix) Matrix {
 	return c
 }
 
+// CenteredNorm returns ‖Center(m)‖_F without the copy. Accuracy: as Center's
+// elements; 0 for equal rows. Cost: two passes over m.
+func CenteredNorm(m Matrix) float64 {
+	if m.Rows == 0 || m.Cols == 0 {
+		return 0
+	}
+	minus := make([]float64, m.Cols) // −(first row + mean of what is left of it)
+	row, sum := make([]float64, m.Cols), make([]float64, m.Cols)
+	kernel.Axpy(-1, m.Row(0), minus)
+	for i := range m.Rows {
+		copy(row, m.Row(i))
+		kernel.Axpy(1, minus, row)
+		kernel.Axpy(1, row, sum)
+	}
+	mean := make([]float64, m.Cols)
+	kernel.Axpy(-1/float64(m.Rows), sum, mean)
+	clear(sum)
+	squares := 0.0
+	for i := range m.Rows { // the same two steps for every row: equal rows cancel
+		copy(row, m.Row(i))
+		kernel.Axpy(1, minus, row)
+		kernel.Axpy(1, mean, row)
+		kernel.Axpy(1, row, sum)
+		squares += kernel.Dot(row, row)
+	}
+	if !(squares > 0x1p-900 && squares < 0x1p900) {
+		return Frobenius(Center(m)) // zero, out of range, or NaN
+	}
+	// The sum is what rounding left of the mean: its square is no cancellation.
+	return math.Sqrt(max(0, squares-kernel.Dot(sum, sum)/float64(m.Rows)))
+}
+
 func subtractRow(m Matrix, r []float64) {
 	for i := range m.Rows {
 		kernel.Axpy(-1, r, m.Row(i))

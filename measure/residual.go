@@ -118,6 +118,10 @@ func cosineOf(s *Subject) (Value, error) {
 		if n == 0 {
 			return Value{}, omit("the vector of token %d is zero and has no direction", i)
 		}
+		if inverse := 1 / n; !math.IsInf(inverse, 0) {
+			linalg.Axpy(inverse, x.Row(i), sum)
+			continue
+		}
 		for j, v := range x.Row(i) {
 			sum[j] += v / n
 		}
@@ -135,7 +139,7 @@ func tokenResidualOf(s *Subject) (Value, error) {
 	if n == 0 {
 		return Value{}, omit("the residual stream is zero")
 	}
-	return number(linalg.Frobenius(linalg.Center(x)) / n)
+	return number(linalg.CenteredNorm(x) / n)
 }
 
 func massiveOf(s *Subject) (Value, error) {
@@ -143,12 +147,7 @@ func massiveOf(s *Subject) (Value, error) {
 	if err != nil {
 		return Value{}, err
 	}
-	median, largest := linalg.MedianAbs(x), 0.0
-	for i := range x.Rows {
-		for _, v := range x.Row(i) {
-			largest = max(largest, math.Abs(v))
-		}
-	}
+	median, largest := linalg.MedianAbs(x), x.MaxAbs()
 	if median == 0 {
 		return Value{}, omit("the median entry of the residual stream is zero")
 	}

@@ -20,18 +20,19 @@ import (
 // Errors: *NonFiniteError, *RangeError, linalg's *NoConvergence.
 // Cost: O(T·d·min(T, d)). Accuracy: the Bound, derived as that of OfFactors.
 func OfMatrix(a linalg.Matrix) (Spectrum, error) {
-	if err := finite(a); err != nil {
-		return Spectrum{}, err
-	}
+	tall := a
 	if a.Rows < a.Cols {
-		a = a.T() // the same singular values; QR wants the long side down
+		tall = a.T() // the same singular values; QR wants the long side down
 	}
-	if a.Cols >= gramSide {
-		if s, ok, err := byGram(a); ok || err != nil {
+	if tall.Cols >= gramSide {
+		if s, ok, err := byGram(tall); ok || err != nil {
 			return s, err
 		}
 	}
-	f, err := newFactor(a, false)
+	if err := finite(a); err != nil { // of a, whose places the error names
+		return Spectrum{}, err
+	}
+	f, err := newFactor(tall, false)
 	if err != nil {
 		return Spectrum{}, err
 	}
@@ -45,14 +46,21 @@ const (
 	gramLoss = 1e-8
 )
 
-// byGram is OfMatrix for a tall a; false where its bound would be too large.
+// byGram is OfMatrix for a tall a; false where its bound would be too large, or
+// where a is not finite.
 func byGram(a linalg.Matrix) (Spectrum, bool, error) {
-	a, e := moderate(a)
-	lambda, err := linalg.SymValues(linalg.Gram(a))
-	if err != nil {
-		return Spectrum{}, false, nil // QR has another chance
+	lambda, err := linalg.GramValues(a)
+	n, e := a.Cols, 0
+	if err != nil || !(lambda[n-1] > 0x1p-600 && lambda[n-1] < 0x1p600) {
+		// Something may have left the range, or not be finite.
+		if _, _, bad := a.NonFinite(); bad {
+			return Spectrum{}, false, nil
+		}
+		a, e = moderate(a)
+		if lambda, err = linalg.GramValues(a); err != nil {
+			return Spectrum{}, false, nil // QR has another chance
+		}
 	}
-	n := len(lambda)
 	least, most := lambda[0], lambda[n-1]
 	growth := math.Sqrt(float64(a.Rows) * float64(a.Cols))
 	if !(least > 0) || !(eps*(growth+8)*most <= gramLoss*math.Sqrt(most)*math.Sqrt(least)) {

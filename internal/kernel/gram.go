@@ -13,17 +13,46 @@ func GramCols64(n, k int, a []float64, lda int, c []float64, ldc int) {
 	gram(n, k, Operand[float64]{Data: a, Stride: lda, T: true}, c, ldc)
 }
 
-// gram computes A·Aᵀ, A [n, k] after its transposition: the blocks of multiply
-// without the tiles that lie below the diagonal.
 func gram(n, k int, a Operand[float64], c []float64, ldc int) {
-	need(len(a.Data), a.Stride, pick(a.T, k, n), pick(a.T, n, k), "A")
-	need(len(c), ldc, n, n, "C")
+	b := a
+	b.T = !a.T
+	upperProduct(false, n, n, k, a, b, c, ldc)
+	mirror(n, c, ldc)
+}
+
+// GramPart64 computes the first m rows of C = Aᵀ·A, A [k, n], m ≤ n, as GramCols64
+// does all: C [m, n], whose first m columns are symmetric.
+func GramPart64(m, n, k int, a []float64, lda int, c []float64, ldc int) {
+	left := Operand[float64]{Data: a, Stride: lda, T: true}
+	upperProduct(false, m, n, k, left, Operand[float64]{Data: a, Stride: lda}, c, ldc)
+	mirror(m, c, ldc)
+}
+
+// UpperGram64 is GramCols64 for the upper triangle of C alone: below it, C holds
+// what it held or what belongs there.
+func UpperGram64(n, k int, a []float64, lda int, c []float64, ldc int) {
+	left := Operand[float64]{Data: a, Stride: lda, T: true}
+	upperProduct(false, n, n, k, left, Operand[float64]{Data: a, Stride: lda}, c, ldc)
+}
+
+// AddUpper64 computes C += Aᵀ·B for the upper triangle of C [n, n], A and B [k, n];
+// below it, C keeps what it held or gains as much as belongs there. Serial.
+func AddUpper64(n, k int, a []float64, lda int, b []float64, ldb int, c []float64, ldc int) {
+	left := Operand[float64]{Data: a, Stride: lda, T: true}
+	upperProduct(true, n, n, k, left, Operand[float64]{Data: b, Stride: ldb}, c, ldc)
+}
+
+// upperProduct computes C = A·B or C += A·B, A [m, k] and B [k, n] after their
+// transpositions: the blocks of multiply without the tiles that lie below the
+// diagonal.
+func upperProduct(add bool, m, n, k int, a, b Operand[float64], c []float64, ldc int) {
+	need(len(a.Data), a.Stride, pick(a.T, k, m), pick(a.T, m, k), "A")
+	need(len(b.Data), b.Stride, pick(b.T, n, k), pick(b.T, k, n), "B")
+	need(len(c), ldc, m, n, "C")
 	t := &current().gemm64
 	w := workspaceOf[float64]()
 	defer w.free()
-	b := a
-	b.T = !a.T
-	p := &product[float64]{t: t, run: Serial, a: a, b: b, c: c, ldc: ldc}
+	p := &product[float64]{t: t, run: Serial, a: a, b: b, c: c, ldc: ldc, add: add}
 	p.direct = !a.T && !t.columns && !aliases[float64](a.Stride)
 	step := sliceOf(k)
 	block := blockBytes / (maxK * int(unsafe.Sizeof(float64(0)))) / t.mr * t.mr
@@ -31,18 +60,13 @@ func gram(n, k int, a Operand[float64], c []float64, ldc int) {
 		p.cols = min(maxCols, n-p.j0)
 		for p.p0 = 0; p.p0 < k; p.p0 += step {
 			p.kc = min(step, k-p.p0)
-			p.layout(w, min(n, block))
+			p.layout(w, min(m, block))
 			p.packB()
-			for p.i0 = 0; p.i0 < p.j0+p.cols; p.i0 += block {
-				p.rows = min(block, n-p.i0)
+			for p.i0 = 0; p.i0 < min(m, p.j0+p.cols); p.i0 += block {
+				p.rows = min(block, m-p.i0)
 				p.packA()
 				p.upper()
 			}
-		}
-	}
-	for i := range n {
-		for j := range i {
-			c[i*ldc+j] = c[j*ldc+i]
 		}
 	}
 }
@@ -54,6 +78,24 @@ func (p *product[E]) upper() {
 	for j := range ceil(p.cols, t.nr) {
 		if above := p.j0 + (j+1)*t.nr - p.i0; above > 0 { // rows of the block above the panel's end
 			p.task(0, min(panels, ceil(above, t.mr)), j, j+1)
+		}
+	}
+}
+
+// mirror copies what lies above the diagonal of C [n, n] below it, in squares that
+// stay in the first-level cache.
+func mirror(n int, c []float64, ldc int) {
+	const side = 32
+	transpose := current().gemm64.transpose
+	for i := 0; i < n; i += side {
+		end := min(i+side, n)
+		for j := 0; j < i; j += side {
+			transpose(c[i*ldc+j:], ldc, c[j*ldc+i:], ldc, side, end-i)
+		}
+		for r := i; r < end; r++ {
+			for q := i; q < r; q++ {
+				c[r*ldc+q] = c[q*ldc+r]
+			}
 		}
 	}
 }

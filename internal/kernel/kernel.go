@@ -30,6 +30,7 @@ type set struct {
 	exp64    func(dst, x []float64, shift float64)
 	row      row
 	few      few
+	sym      sym
 	lanes    lanes
 	widen    widen
 	dequant  dequant

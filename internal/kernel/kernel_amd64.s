@@ -1352,6 +1352,233 @@ loop:
 	VZEROUPPER
 	RET
 
+// func symrows64AVX2(k int, a *float64, ars int, xr *float64, yr *float64, x *float64, y *float64)
+// Requires: AVX, AVX2, FMA3
+TEXT ·symrows64AVX2(SB), NOSPLIT, $0-56
+	MOVQ         k+0(FP), AX
+	MOVQ         a+8(FP), CX
+	MOVQ         x+40(FP), DX
+	MOVQ         y+48(FP), BX
+	MOVQ         ars+16(FP), SI
+	SHLQ         $0x03, SI
+	LEAQ         (SI)(SI*2), DI
+	LEAQ         (CX)(DI*1), DI
+	MOVQ         xr+24(FP), R8
+	VPXOR        Y0, Y0, Y0
+	VBROADCASTSD (R8), Y4
+	VPXOR        Y1, Y1, Y1
+	VBROADCASTSD 8(R8), Y5
+	VPXOR        Y2, Y2, Y2
+	VBROADCASTSD 16(R8), Y6
+	VPXOR        Y3, Y3, Y3
+	VBROADCASTSD 24(R8), Y7
+	VMOVUPD      (DX), Y8
+	VFMADD231PD  (CX), Y8, Y0
+	VFMADD231PD  (CX)(SI*1), Y8, Y1
+	VFMADD231PD  (CX)(SI*2), Y8, Y2
+	VFMADD231PD  (DI), Y8, Y3
+	VMOVUPD      32(DX), Y8
+	VFMADD231PD  32(CX), Y8, Y0
+	VFMADD231PD  32(CX)(SI*1), Y8, Y1
+	VFMADD231PD  32(CX)(SI*2), Y8, Y2
+	VFMADD231PD  32(DI), Y8, Y3
+	ADDQ         $+64, CX
+	ADDQ         $+64, DI
+	ADDQ         $+64, DX
+	ADDQ         $+64, BX
+	TESTQ        AX, AX
+	JZ           done
+
+loop:
+	VMOVUPD     (DX), Y8
+	VMOVUPD     (BX), Y9
+	VMOVUPD     (CX), Y10
+	VFMADD231PD Y10, Y8, Y0
+	VFMADD231PD Y10, Y4, Y9
+	VMOVUPD     (CX)(SI*1), Y10
+	VFMADD231PD Y10, Y8, Y1
+	VFMADD231PD Y10, Y5, Y9
+	VMOVUPD     (CX)(SI*2), Y10
+	VFMADD231PD Y10, Y8, Y2
+	VFMADD231PD Y10, Y6, Y9
+	VMOVUPD     (DI), Y10
+	VFMADD231PD Y10, Y8, Y3
+	VFMADD231PD Y10, Y7, Y9
+	VMOVUPD     Y9, (BX)
+	ADDQ        $+32, CX
+	ADDQ        $+32, DI
+	ADDQ        $+32, DX
+	ADDQ        $+32, BX
+	SUBQ        $+4, AX
+	JNZ         loop
+
+done:
+	MOVQ         yr+32(FP), AX
+	VEXTRACTF128 $0x01, Y0, X4
+	VADDPD       X4, X0, X4
+	VPERMILPD    $0x01, X4, X0
+	VADDSD       X0, X4, X4
+	VADDSD       (AX), X4, X4
+	VMOVSD       X4, (AX)
+	VEXTRACTF128 $0x01, Y1, X0
+	VADDPD       X0, X1, X0
+	VPERMILPD    $0x01, X0, X1
+	VADDSD       X1, X0, X0
+	VADDSD       8(AX), X0, X0
+	VMOVSD       X0, 8(AX)
+	VEXTRACTF128 $0x01, Y2, X0
+	VADDPD       X0, X2, X0
+	VPERMILPD    $0x01, X0, X1
+	VADDSD       X1, X0, X0
+	VADDSD       16(AX), X0, X0
+	VMOVSD       X0, 16(AX)
+	VEXTRACTF128 $0x01, Y3, X0
+	VADDPD       X0, X3, X0
+	VPERMILPD    $0x01, X0, X1
+	VADDSD       X1, X0, X0
+	VADDSD       24(AX), X0, X0
+	VMOVSD       X0, 24(AX)
+	VZEROUPPER
+	RET
+
+// func rowsum64AVX2(n int, rows int, a *float64, ars int, x *float64, xs int, y *float64)
+// Requires: AVX, FMA3
+TEXT ·rowsum64AVX2(SB), NOSPLIT, $0-56
+	MOVQ n+0(FP), AX
+	MOVQ a+16(FP), CX
+	MOVQ ars+24(FP), DX
+	SHLQ $0x03, DX
+	MOVQ xs+40(FP), BX
+	SHLQ $0x03, BX
+	MOVQ y+48(FP), SI
+	JMP  test8
+
+block8:
+	VMOVUPD (SI), Y0
+	VMOVUPD 32(SI), Y1
+	VMOVUPD 64(SI), Y2
+	VMOVUPD 96(SI), Y3
+	VMOVUPD 128(SI), Y4
+	VMOVUPD 160(SI), Y5
+	VMOVUPD 192(SI), Y6
+	VMOVUPD 224(SI), Y7
+	MOVQ    CX, DI
+	MOVQ    x+32(FP), R8
+	MOVQ    rows+8(FP), R9
+
+loop8:
+	VBROADCASTSD (R8), Y8
+	VFMADD231PD  (DI), Y8, Y0
+	VFMADD231PD  32(DI), Y8, Y1
+	VFMADD231PD  64(DI), Y8, Y2
+	VFMADD231PD  96(DI), Y8, Y3
+	VFMADD231PD  128(DI), Y8, Y4
+	VFMADD231PD  160(DI), Y8, Y5
+	VFMADD231PD  192(DI), Y8, Y6
+	VFMADD231PD  224(DI), Y8, Y7
+	ADDQ         DX, DI
+	ADDQ         BX, R8
+	DECQ         R9
+	JNZ          loop8
+	VMOVUPD      Y0, (SI)
+	VMOVUPD      Y1, 32(SI)
+	VMOVUPD      Y2, 64(SI)
+	VMOVUPD      Y3, 96(SI)
+	VMOVUPD      Y4, 128(SI)
+	VMOVUPD      Y5, 160(SI)
+	VMOVUPD      Y6, 192(SI)
+	VMOVUPD      Y7, 224(SI)
+	ADDQ         $+256, CX
+	ADDQ         $+256, SI
+	SUBQ         $+32, AX
+
+test8:
+	CMPQ AX, $+32
+	JGE  block8
+	JMP  test4
+
+block4:
+	VMOVUPD (SI), Y0
+	VMOVUPD 32(SI), Y1
+	VMOVUPD 64(SI), Y2
+	VMOVUPD 96(SI), Y3
+	MOVQ    CX, DI
+	MOVQ    x+32(FP), R8
+	MOVQ    rows+8(FP), R9
+
+loop4:
+	VBROADCASTSD (R8), Y8
+	VFMADD231PD  (DI), Y8, Y0
+	VFMADD231PD  32(DI), Y8, Y1
+	VFMADD231PD  64(DI), Y8, Y2
+	VFMADD231PD  96(DI), Y8, Y3
+	ADDQ         DX, DI
+	ADDQ         BX, R8
+	DECQ         R9
+	JNZ          loop4
+	VMOVUPD      Y0, (SI)
+	VMOVUPD      Y1, 32(SI)
+	VMOVUPD      Y2, 64(SI)
+	VMOVUPD      Y3, 96(SI)
+	ADDQ         $+128, CX
+	ADDQ         $+128, SI
+	SUBQ         $+16, AX
+
+test4:
+	CMPQ AX, $+16
+	JGE  block4
+	JMP  test2
+
+block2:
+	VMOVUPD (SI), Y0
+	VMOVUPD 32(SI), Y1
+	MOVQ    CX, DI
+	MOVQ    x+32(FP), R8
+	MOVQ    rows+8(FP), R9
+
+loop2:
+	VBROADCASTSD (R8), Y8
+	VFMADD231PD  (DI), Y8, Y0
+	VFMADD231PD  32(DI), Y8, Y1
+	ADDQ         DX, DI
+	ADDQ         BX, R8
+	DECQ         R9
+	JNZ          loop2
+	VMOVUPD      Y0, (SI)
+	VMOVUPD      Y1, 32(SI)
+	ADDQ         $+64, CX
+	ADDQ         $+64, SI
+	SUBQ         $+8, AX
+
+test2:
+	CMPQ AX, $+8
+	JGE  block2
+	JMP  test1
+
+block1:
+	VMOVUPD (SI), Y0
+	MOVQ    CX, DI
+	MOVQ    x+32(FP), R8
+	MOVQ    rows+8(FP), R9
+
+loop1:
+	VBROADCASTSD (R8), Y8
+	VFMADD231PD  (DI), Y8, Y0
+	ADDQ         DX, DI
+	ADDQ         BX, R8
+	DECQ         R9
+	JNZ          loop1
+	VMOVUPD      Y0, (SI)
+	ADDQ         $+32, CX
+	ADDQ         $+32, SI
+	SUBQ         $+4, AX
+
+test1:
+	CMPQ AX, $+4
+	JGE  block1
+	VZEROUPPER
+	RET
+
 // func thin64AVX2(blocks int, k int, a *float64, ars int, aks int, x *float64, c *float64)
 // Requires: AVX, FMA3
 TEXT ·thin64AVX2(SB), NOSPLIT, $0-56
@@ -5377,6 +5604,295 @@ loop:
 	ADDQ         $+256, SI
 	DECQ         AX
 	JNZ          block
+	VZEROUPPER
+	RET
+
+// func symrows64AVX512(k int, a *float64, ars int, xr *float64, yr *float64, x *float64, y *float64)
+// Requires: AVX, AVX512DQ, AVX512F, AVX512VL
+TEXT ·symrows64AVX512(SB), NOSPLIT, $0-56
+	MOVQ         k+0(FP), AX
+	MOVQ         a+8(FP), CX
+	MOVQ         x+40(FP), DX
+	MOVQ         y+48(FP), BX
+	MOVQ         ars+16(FP), SI
+	SHLQ         $0x03, SI
+	LEAQ         (SI)(SI*2), DI
+	LEAQ         (CX)(DI*1), R8
+	LEAQ         (R8)(DI*1), DI
+	MOVQ         xr+24(FP), R9
+	VPXORQ       Z0, Z0, Z0
+	VBROADCASTSD (R9), Z8
+	VPXORQ       Z1, Z1, Z1
+	VBROADCASTSD 8(R9), Z9
+	VPXORQ       Z2, Z2, Z2
+	VBROADCASTSD 16(R9), Z10
+	VPXORQ       Z3, Z3, Z3
+	VBROADCASTSD 24(R9), Z11
+	VPXORQ       Z4, Z4, Z4
+	VBROADCASTSD 32(R9), Z12
+	VPXORQ       Z5, Z5, Z5
+	VBROADCASTSD 40(R9), Z13
+	VPXORQ       Z6, Z6, Z6
+	VBROADCASTSD 48(R9), Z14
+	VPXORQ       Z7, Z7, Z7
+	VBROADCASTSD 56(R9), Z15
+	VMOVUPD      (DX), Z16
+	VFMADD231PD  (CX), Z16, Z0
+	VFMADD231PD  (CX)(SI*1), Z16, Z1
+	VFMADD231PD  (CX)(SI*2), Z16, Z2
+	VFMADD231PD  (R8), Z16, Z3
+	VFMADD231PD  (R8)(SI*1), Z16, Z4
+	VFMADD231PD  (R8)(SI*2), Z16, Z5
+	VFMADD231PD  (DI), Z16, Z6
+	VFMADD231PD  (DI)(SI*1), Z16, Z7
+	ADDQ         $+64, CX
+	ADDQ         $+64, R8
+	ADDQ         $+64, DI
+	ADDQ         $+64, DX
+	ADDQ         $+64, BX
+	TESTQ        AX, AX
+	JZ           done
+
+loop:
+	VMOVUPD     (DX), Z16
+	VMOVUPD     (BX), Z17
+	VMOVUPD     (CX), Z18
+	VFMADD231PD Z18, Z16, Z0
+	VFMADD231PD Z18, Z8, Z17
+	VMOVUPD     (CX)(SI*1), Z18
+	VFMADD231PD Z18, Z16, Z1
+	VFMADD231PD Z18, Z9, Z17
+	VMOVUPD     (CX)(SI*2), Z18
+	VFMADD231PD Z18, Z16, Z2
+	VFMADD231PD Z18, Z10, Z17
+	VMOVUPD     (R8), Z18
+	VFMADD231PD Z18, Z16, Z3
+	VFMADD231PD Z18, Z11, Z17
+	VMOVUPD     (R8)(SI*1), Z18
+	VFMADD231PD Z18, Z16, Z4
+	VFMADD231PD Z18, Z12, Z17
+	VMOVUPD     (R8)(SI*2), Z18
+	VFMADD231PD Z18, Z16, Z5
+	VFMADD231PD Z18, Z13, Z17
+	VMOVUPD     (DI), Z18
+	VFMADD231PD Z18, Z16, Z6
+	VFMADD231PD Z18, Z14, Z17
+	VMOVUPD     (DI)(SI*1), Z18
+	VFMADD231PD Z18, Z16, Z7
+	VFMADD231PD Z18, Z15, Z17
+	VMOVUPD     Z17, (BX)
+	ADDQ        $+64, CX
+	ADDQ        $+64, R8
+	ADDQ        $+64, DI
+	ADDQ        $+64, DX
+	ADDQ        $+64, BX
+	SUBQ        $+8, AX
+	JNZ         loop
+
+done:
+	MOVQ          yr+32(FP), AX
+	VEXTRACTF64X4 $0x01, Z0, Y8
+	VADDPD        Y8, Y0, Y0
+	VEXTRACTF64X2 $0x01, Y0, X8
+	VADDPD        X8, X0, X8
+	VPERMILPD     $0x01, X8, X0
+	VADDSD        X0, X8, X8
+	VADDSD        (AX), X8, X8
+	VMOVSD        X8, (AX)
+	VEXTRACTF64X4 $0x01, Z1, Y0
+	VADDPD        Y0, Y1, Y1
+	VEXTRACTF64X2 $0x01, Y1, X0
+	VADDPD        X0, X1, X0
+	VPERMILPD     $0x01, X0, X1
+	VADDSD        X1, X0, X0
+	VADDSD        8(AX), X0, X0
+	VMOVSD        X0, 8(AX)
+	VEXTRACTF64X4 $0x01, Z2, Y0
+	VADDPD        Y0, Y2, Y2
+	VEXTRACTF64X2 $0x01, Y2, X0
+	VADDPD        X0, X2, X0
+	VPERMILPD     $0x01, X0, X1
+	VADDSD        X1, X0, X0
+	VADDSD        16(AX), X0, X0
+	VMOVSD        X0, 16(AX)
+	VEXTRACTF64X4 $0x01, Z3, Y0
+	VADDPD        Y0, Y3, Y3
+	VEXTRACTF64X2 $0x01, Y3, X0
+	VADDPD        X0, X3, X0
+	VPERMILPD     $0x01, X0, X1
+	VADDSD        X1, X0, X0
+	VADDSD        24(AX), X0, X0
+	VMOVSD        X0, 24(AX)
+	VEXTRACTF64X4 $0x01, Z4, Y0
+	VADDPD        Y0, Y4, Y4
+	VEXTRACTF64X2 $0x01, Y4, X0
+	VADDPD        X0, X4, X0
+	VPERMILPD     $0x01, X0, X1
+	VADDSD        X1, X0, X0
+	VADDSD        32(AX), X0, X0
+	VMOVSD        X0, 32(AX)
+	VEXTRACTF64X4 $0x01, Z5, Y0
+	VADDPD        Y0, Y5, Y5
+	VEXTRACTF64X2 $0x01, Y5, X0
+	VADDPD        X0, X5, X0
+	VPERMILPD     $0x01, X0, X1
+	VADDSD        X1, X0, X0
+	VADDSD        40(AX), X0, X0
+	VMOVSD        X0, 40(AX)
+	VEXTRACTF64X4 $0x01, Z6, Y0
+	VADDPD        Y0, Y6, Y6
+	VEXTRACTF64X2 $0x01, Y6, X0
+	VADDPD        X0, X6, X0
+	VPERMILPD     $0x01, X0, X1
+	VADDSD        X1, X0, X0
+	VADDSD        48(AX), X0, X0
+	VMOVSD        X0, 48(AX)
+	VEXTRACTF64X4 $0x01, Z7, Y0
+	VADDPD        Y0, Y7, Y7
+	VEXTRACTF64X2 $0x01, Y7, X0
+	VADDPD        X0, X7, X0
+	VPERMILPD     $0x01, X0, X1
+	VADDSD        X1, X0, X0
+	VADDSD        56(AX), X0, X0
+	VMOVSD        X0, 56(AX)
+	VZEROUPPER
+	RET
+
+// func rowsum64AVX512(n int, rows int, a *float64, ars int, x *float64, xs int, y *float64)
+// Requires: AVX, AVX512F
+TEXT ·rowsum64AVX512(SB), NOSPLIT, $0-56
+	MOVQ n+0(FP), AX
+	MOVQ a+16(FP), CX
+	MOVQ ars+24(FP), DX
+	SHLQ $0x03, DX
+	MOVQ xs+40(FP), BX
+	SHLQ $0x03, BX
+	MOVQ y+48(FP), SI
+	JMP  test8
+
+block8:
+	VMOVUPD (SI), Z0
+	VMOVUPD 64(SI), Z1
+	VMOVUPD 128(SI), Z2
+	VMOVUPD 192(SI), Z3
+	VMOVUPD 256(SI), Z4
+	VMOVUPD 320(SI), Z5
+	VMOVUPD 384(SI), Z6
+	VMOVUPD 448(SI), Z7
+	MOVQ    CX, DI
+	MOVQ    x+32(FP), R8
+	MOVQ    rows+8(FP), R9
+
+loop8:
+	VBROADCASTSD (R8), Z8
+	VFMADD231PD  (DI), Z8, Z0
+	VFMADD231PD  64(DI), Z8, Z1
+	VFMADD231PD  128(DI), Z8, Z2
+	VFMADD231PD  192(DI), Z8, Z3
+	VFMADD231PD  256(DI), Z8, Z4
+	VFMADD231PD  320(DI), Z8, Z5
+	VFMADD231PD  384(DI), Z8, Z6
+	VFMADD231PD  448(DI), Z8, Z7
+	ADDQ         DX, DI
+	ADDQ         BX, R8
+	DECQ         R9
+	JNZ          loop8
+	VMOVUPD      Z0, (SI)
+	VMOVUPD      Z1, 64(SI)
+	VMOVUPD      Z2, 128(SI)
+	VMOVUPD      Z3, 192(SI)
+	VMOVUPD      Z4, 256(SI)
+	VMOVUPD      Z5, 320(SI)
+	VMOVUPD      Z6, 384(SI)
+	VMOVUPD      Z7, 448(SI)
+	ADDQ         $+512, CX
+	ADDQ         $+512, SI
+	SUBQ         $+64, AX
+
+test8:
+	CMPQ AX, $+64
+	JGE  block8
+	JMP  test4
+
+block4:
+	VMOVUPD (SI), Z0
+	VMOVUPD 64(SI), Z1
+	VMOVUPD 128(SI), Z2
+	VMOVUPD 192(SI), Z3
+	MOVQ    CX, DI
+	MOVQ    x+32(FP), R8
+	MOVQ    rows+8(FP), R9
+
+loop4:
+	VBROADCASTSD (R8), Z8
+	VFMADD231PD  (DI), Z8, Z0
+	VFMADD231PD  64(DI), Z8, Z1
+	VFMADD231PD  128(DI), Z8, Z2
+	VFMADD231PD  192(DI), Z8, Z3
+	ADDQ         DX, DI
+	ADDQ         BX, R8
+	DECQ         R9
+	JNZ          loop4
+	VMOVUPD      Z0, (SI)
+	VMOVUPD      Z1, 64(SI)
+	VMOVUPD      Z2, 128(SI)
+	VMOVUPD      Z3, 192(SI)
+	ADDQ         $+256, CX
+	ADDQ         $+256, SI
+	SUBQ         $+32, AX
+
+test4:
+	CMPQ AX, $+32
+	JGE  block4
+	JMP  test2
+
+block2:
+	VMOVUPD (SI), Z0
+	VMOVUPD 64(SI), Z1
+	MOVQ    CX, DI
+	MOVQ    x+32(FP), R8
+	MOVQ    rows+8(FP), R9
+
+loop2:
+	VBROADCASTSD (R8), Z8
+	VFMADD231PD  (DI), Z8, Z0
+	VFMADD231PD  64(DI), Z8, Z1
+	ADDQ         DX, DI
+	ADDQ         BX, R8
+	DECQ         R9
+	JNZ          loop2
+	VMOVUPD      Z0, (SI)
+	VMOVUPD      Z1, 64(SI)
+	ADDQ         $+128, CX
+	ADDQ         $+128, SI
+	SUBQ         $+16, AX
+
+test2:
+	CMPQ AX, $+16
+	JGE  block2
+	JMP  test1
+
+block1:
+	VMOVUPD (SI), Z0
+	MOVQ    CX, DI
+	MOVQ    x+32(FP), R8
+	MOVQ    rows+8(FP), R9
+
+loop1:
+	VBROADCASTSD (R8), Z8
+	VFMADD231PD  (DI), Z8, Z0
+	ADDQ         DX, DI
+	ADDQ         BX, R8
+	DECQ         R9
+	JNZ          loop1
+	VMOVUPD      Z0, (SI)
+	ADDQ         $+64, CX
+	ADDQ         $+64, SI
+	SUBQ         $+8, AX
+
+test1:
+	CMPQ AX, $+8
+	JGE  block1
 	VZEROUPPER
 	RET
 

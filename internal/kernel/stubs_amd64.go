@@ -84,6 +84,16 @@ func fewrows64AVX2(blocks int, k int, a *float64, ars int, x *float64, xs int, y
 //go:noescape
 func fewcols64AVX2(blocks int, rows int, a *float64, ars int, x *float64, xs int, y *float64, ys int)
 
+// symrows64AVX2 adds a_ic·x_c to yr_i for 4 rows i, ars apart, and 8 + k columns c, and a_ic·xr_i to y_c for the last k of them, a multiple of 8.
+//
+//go:noescape
+func symrows64AVX2(k int, a *float64, ars int, xr *float64, yr *float64, x *float64, y *float64)
+
+// rowsum64AVX2 adds to y[c] the sum over rows i of x[i·xs]·a[i·ars+c] for n columns c, a multiple of 4.
+//
+//go:noescape
+func rowsum64AVX2(n int, rows int, a *float64, ars int, x *float64, xs int, y *float64)
+
 // thin64AVX2 computes C += A·X for blocks·4 rows. Element (i, p) of A is a[i·ars+p·aks], X is [k, 8] and C [blocks·4, 8], both compact.
 //
 //go:noescape
@@ -293,6 +303,16 @@ func fewrows64AVX512(blocks int, k int, a *float64, ars int, x *float64, xs int,
 //
 //go:noescape
 func fewcols64AVX512(blocks int, rows int, a *float64, ars int, x *float64, xs int, y *float64, ys int)
+
+// symrows64AVX512 adds a_ic·x_c to yr_i for 8 rows i, ars apart, and 8 + k columns c, and a_ic·xr_i to y_c for the last k of them, a multiple of 8.
+//
+//go:noescape
+func symrows64AVX512(k int, a *float64, ars int, xr *float64, yr *float64, x *float64, y *float64)
+
+// rowsum64AVX512 adds to y[c] the sum over rows i of x[i·xs]·a[i·ars+c] for n columns c, a multiple of 8.
+//
+//go:noescape
+func rowsum64AVX512(n int, rows int, a *float64, ars int, x *float64, xs int, y *float64)
 
 // thin64AVX512 computes C += A·X for blocks·8 rows. Element (i, p) of A is a[i·ars+p·aks], X is [k, 8] and C [blocks·8, 8], both compact.
 //

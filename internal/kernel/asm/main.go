@@ -35,6 +35,8 @@ func main() {
 		expSum(s)
 		fewRows(s)
 		fewCols(s)
+		symRows(s)
+		rowSum(s)
 		thin(s)
 		dot(s)
 		axpy(s)

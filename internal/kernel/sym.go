@@ -1,0 +1,73 @@
+package kernel
+
+// sym is what the reduction of a symmetric matrix is made of. Its functions take
+// whole vectors; nil leaves everything to the twins below.
+type sym struct {
+	mr   int // rows of one call of rows, a divisor of 8
+	rows func(k int, a *float64, ars int, xr, yr, x, y *float64)
+	sum  func(n, rows int, a *float64, ars int, x *float64, xs int, y *float64)
+}
+
+// SymBlock is what sizes of SymMul are multiples of.
+const SymBlock = 8
+
+// SymMul computes y += A·x for a symmetric A [n, n], n a multiple of SymBlock, of
+// which the upper triangle and the blocks [8, 8] on the diagonal are read, once.
+// One call of assembly reads eight rows.
+func SymMul(n int, a []float64, ars int, x, y []float64) {
+	if n == 0 {
+		return
+	}
+	need(len(a), ars, n, n, "A")
+	if n%SymBlock != 0 {
+		panic("kernel: size of a symmetric product is no multiple of its block")
+	}
+	x, y = x[:n], y[:n]
+	f := &current().sym
+	for p := 0; p < n; p += SymBlock {
+		if f.rows == nil {
+			plainSymRows(a[p*ars+p:], ars, x[p:], y[p:])
+			continue
+		}
+		for i := p; i < p+SymBlock; i += f.mr {
+			f.rows(n-p-SymBlock, &a[i*ars+p], ars, &x[i], &y[i], &x[p], &y[p])
+		}
+	}
+}
+
+// plainSymRows adds what the first eight rows of a, from the diagonal on, make of x.
+func plainSymRows(a []float64, ars int, x, y []float64) {
+	n := len(x)
+	for i := range SymBlock {
+		row := a[i*ars : i*ars+n]
+		y[i] += plainDot(row, x)
+		plainAxpy(x[i], row[SymBlock:], y[SymBlock:])
+	}
+}
+
+// sumCall bounds the elements of A that one call of RowSum64 reads.
+const sumCall = 1 << 15
+
+// RowSum64 computes y += xᵀA: y[c] gains Σ_i x[i·xs]·a[i·ars+c] for i in [0, rows)
+// and c in [0, len(y)), in order of i. It is fast where len(y) is a multiple of 8.
+func RowSum64(rows int, a []float64, ars int, x []float64, xs int, y []float64) {
+	n := len(y)
+	if rows == 0 || n == 0 {
+		return
+	}
+	need(len(a), ars, rows, n, "A")
+	need(len(x), xs, rows, 1, "X")
+	s := current()
+	whole := 0
+	if s.sym.sum != nil {
+		whole = n &^ (s.row.lanes - 1)
+	}
+	if whole > 0 {
+		for i, step := 0, max(1, sumCall/whole); i < rows; i += step {
+			s.sym.sum(whole, min(step, rows-i), &a[i*ars], ars, &x[i*xs], xs, &y[0])
+		}
+	}
+	for i := 0; i < rows && whole < n; i++ {
+		plainAxpy(x[i*xs], a[i*ars+whole:i*ars+n], y[whole:])
+	}
+}
