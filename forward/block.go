@@ -3,6 +3,7 @@ package forward
 import (
 	"github.com/eigenhead/eigenhead/arch"
 	"github.com/eigenhead/eigenhead/head"
+	"github.com/eigenhead/eigenhead/internal/kernel"
 	"github.com/eigenhead/eigenhead/linalg"
 )
 
@@ -92,7 +93,7 @@ func (p *pass) addWrite(write linalg.Matrix32, before, after *arch.Norm) error {
 	if err := p.norm(write, write, before); err != nil {
 		return err
 	}
-	rows(p.x.Rows, func(i int) { add(p.x.Row(i), write.Row(i)) })
+	rows(p.x.Rows, func(i int) { kernel.Add32(p.x.Row(i), write.Row(i)) })
 	return p.norm(p.x, p.x, after)
 }
 

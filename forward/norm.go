@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"github.com/eigenhead/eigenhead/arch"
+	"github.com/eigenhead/eigenhead/internal/kernel"
 	"github.com/eigenhead/eigenhead/linalg"
 )
 
@@ -51,14 +52,8 @@ func (p *pass) norm(dst, src linalg.Matrix32, n *arch.Norm) error {
 //
 // with the mean in float64. dst may be x.
 func rmsNorm(dst, x, gain []float32, eps float64) {
-	var s float64
-	for _, v := range x {
-		s += float64(v) * float64(v)
-	}
-	r := float32(1 / math.Sqrt(s/float64(len(x))+eps))
-	for j, v := range x {
-		dst[j] = gain[j] * (v * r)
-	}
+	r := float32(1 / math.Sqrt(kernel.Squares32(x, 0)/float64(len(x))+eps))
+	kernel.Gained32(dst, x, gain, r)
 }
 
 // layerNorm computes
@@ -67,20 +62,11 @@ func rmsNorm(dst, x, gain []float32, eps float64) {
 //
 // with both means in float64, the second around the first; a bias may be absent.
 func layerNorm(dst, x, gain, bias []float32, eps float64) {
-	var mean, variance float64
-	for _, v := range x {
-		mean += float64(v)
-	}
-	mean /= float64(len(x))
-	for _, v := range x {
-		c := float64(v) - mean
-		variance += c * c
-	}
-	r := 1 / math.Sqrt(variance/float64(len(x))+eps)
-	for j, v := range x {
-		dst[j] = gain[j] * float32((float64(v)-mean)*r)
-	}
-	for j, b := range bias {
-		dst[j] += b
+	n := float64(len(x))
+	mean := kernel.Sum32(x) / n
+	r := 1 / math.Sqrt(kernel.Squares32(x, mean)/n+eps)
+	kernel.Centered32(dst, x, gain, mean, r)
+	if bias != nil {
+		kernel.Add32(dst, bias)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/eigenhead/eigenhead/arch"
+	"github.com/eigenhead/eigenhead/internal/kernel"
 	"github.com/eigenhead/eigenhead/internal/par"
 	"github.com/eigenhead/eigenhead/linalg"
 )
@@ -93,14 +94,14 @@ func (p *pass) embed() error {
 		if err := m.TokenTypes.LoadRows(kind, 0); err != nil {
 			return err
 		}
-		rows(p.x.Rows, func(i int) { add(p.x.Row(i), kind.Row(0)) })
+		rows(p.x.Rows, func(i int) { kernel.Add32(p.x.Row(i), kind.Row(0)) })
 	}
 	if m.Positions != nil {
 		positions := linalg.New32(p.x.Rows, m.Width)
 		if err := m.Positions.LoadRows(positions, m.FirstPosition); err != nil {
 			return err
 		}
-		rows(p.x.Rows, func(i int) { add(p.x.Row(i), positions.Row(i)) })
+		rows(p.x.Rows, func(i int) { kernel.Add32(p.x.Row(i), positions.Row(i)) })
 	}
 	return p.norm(p.x, p.x, m.EmbeddingNorm)
 }
@@ -159,7 +160,7 @@ func (p *pass) product(dst, x, w linalg.Matrix32, bias []float32, mul func(dst, 
 		out := dst.RowSlice(from, to)
 		mul(out, x.RowSlice(from, to), w)
 		if bias != nil {
-			rows(out.Rows, func(i int) { add(out.Row(i), bias) })
+			rows(out.Rows, func(i int) { kernel.Add32(out.Row(i), bias) })
 		}
 	}
 	return nil
@@ -204,11 +205,4 @@ func rows(n int, f func(i int)) {
 			f(i)
 		}
 	})
-}
-
-// add adds y to x.
-func add(x, y []float32) {
-	for i, v := range y {
-		x[i] += v
-	}
 }

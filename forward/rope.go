@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"github.com/eigenhead/eigenhead/arch"
+	"github.com/eigenhead/eigenhead/internal/kernel"
 	"github.com/eigenhead/eigenhead/linalg"
 )
 
@@ -56,11 +57,7 @@ func rotations(freqs []float32, T int, factor float64) (cos, sin linalg.Matrix32
 // rotate turns the component pairs (j, j + d/2) of x, d = 2·len(cos).
 func rotate(x, cos, sin []float32) {
 	half := len(cos)
-	a, b := x[:half], x[half:2*half]
-	for j, c := range cos {
-		x, y, s := a[j], b[j], sin[j]
-		a[j], b[j] = x*c-y*s, y*c+x*s
-	}
+	kernel.Turn32(x[:half], x[half:2*half], cos, sin)
 }
 
 // rotateInterleaved turns the component pairs (2j, 2j+1) of x.

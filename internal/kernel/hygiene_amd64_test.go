@@ -69,6 +69,12 @@ func TestUpperHalvesAreCleanAfterEveryKernel(t *testing.T) {
 			"geluby":      func() { s.activate.gelu.by(64, &out32[0], &buf32[0]) },
 			"softcap":     func() { s.activate.softcap(64, &out32[0], 2, 0.5) },
 			"clamped":     func() { s.activate.clamped(64, &out32[0], &buf32[0]) },
+			"sum32":       func() { s.norm.sum(64, &buf32[0]) },
+			"squares32":   func() { s.norm.squares(64, &buf32[0], 1) },
+			"gained":      func() { s.norm.gained(64, &out32[0], &buf32[0], &buf32[64], 2) },
+			"centered":    func() { s.norm.centered(64, &out32[0], &buf32[0], &buf32[64], 1, 2) },
+			"turn":        func() { s.norm.turn(64, &out32[0], &out32[64], &buf32[0], &buf32[64]) },
+			"add32":       func() { s.norm.add(64, &out32[0], &buf32[0]) },
 			"q6k":         func() { s.dequantK.q6(&out32[0], &raw[0], &raw[128], &buf32[0]) },
 		}
 		for name, call := range kernels {

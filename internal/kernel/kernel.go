@@ -36,6 +36,7 @@ type set struct {
 	dequant  dequant
 	dequantK dequantK
 	activate activate
+	norm     norm
 }
 
 // Select returns the name of the set in use: the one that EIGENHEAD_KERNEL

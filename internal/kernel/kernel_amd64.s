@@ -3751,6 +3751,323 @@ DATA f32_256_bfd9db23<>+24(SB)/4, $0xbfd9db23
 DATA f32_256_bfd9db23<>+28(SB)/4, $0xbfd9db23
 GLOBL f32_256_bfd9db23<>(SB), RODATA|NOPTR, $32
 
+// func sum32AVX2(n int, x *float32) float64
+// Requires: AVX, AVX2
+TEXT ·sum32AVX2(SB), NOSPLIT, $0-24
+	MOVQ  n+0(FP), AX
+	MOVQ  x+8(FP), CX
+	VPXOR Y0, Y0, Y0
+	VPXOR Y1, Y1, Y1
+	VPXOR Y2, Y2, Y2
+	VPXOR Y3, Y3, Y3
+	JMP   many_test
+
+many:
+	VCVTPS2PD (CX), Y4
+	VADDPD    Y4, Y0, Y0
+	VCVTPS2PD 16(CX), Y4
+	VADDPD    Y4, Y1, Y1
+	VCVTPS2PD 32(CX), Y4
+	VADDPD    Y4, Y2, Y2
+	VCVTPS2PD 48(CX), Y4
+	VADDPD    Y4, Y3, Y3
+	ADDQ      $+64, CX
+	SUBQ      $+16, AX
+
+many_test:
+	CMPQ AX, $+16
+	JGE  many
+	JMP  one_test
+
+one:
+	VCVTPS2PD (CX), Y4
+	VADDPD    Y4, Y0, Y0
+	ADDQ      $+16, CX
+	SUBQ      $+4, AX
+
+one_test:
+	CMPQ         AX, $+4
+	JGE          one
+	VADDPD       Y1, Y0, Y0
+	VADDPD       Y3, Y2, Y2
+	VADDPD       Y2, Y0, Y0
+	VEXTRACTF128 $0x01, Y0, X1
+	VADDPD       X1, X0, X1
+	VPERMILPD    $0x01, X1, X0
+	VADDSD       X0, X1, X1
+	VMOVSD       X1, ret+16(FP)
+	VZEROUPPER
+	RET
+
+// func squares32AVX2(n int, x *float32, center float64) float64
+// Requires: AVX, AVX2, FMA3
+TEXT ·squares32AVX2(SB), NOSPLIT, $0-32
+	MOVQ         n+0(FP), AX
+	MOVQ         x+8(FP), CX
+	VPXOR        Y0, Y0, Y0
+	VPXOR        Y1, Y1, Y1
+	VPXOR        Y2, Y2, Y2
+	VPXOR        Y3, Y3, Y3
+	VBROADCASTSD center+16(FP), Y5
+	JMP          many_test
+
+many:
+	VCVTPS2PD   (CX), Y4
+	VSUBPD      Y5, Y4, Y4
+	VFMADD231PD Y4, Y4, Y0
+	VCVTPS2PD   16(CX), Y4
+	VSUBPD      Y5, Y4, Y4
+	VFMADD231PD Y4, Y4, Y1
+	VCVTPS2PD   32(CX), Y4
+	VSUBPD      Y5, Y4, Y4
+	VFMADD231PD Y4, Y4, Y2
+	VCVTPS2PD   48(CX), Y4
+	VSUBPD      Y5, Y4, Y4
+	VFMADD231PD Y4, Y4, Y3
+	ADDQ        $+64, CX
+	SUBQ        $+16, AX
+
+many_test:
+	CMPQ AX, $+16
+	JGE  many
+	JMP  one_test
+
+one:
+	VCVTPS2PD   (CX), Y4
+	VSUBPD      Y5, Y4, Y4
+	VFMADD231PD Y4, Y4, Y0
+	ADDQ        $+16, CX
+	SUBQ        $+4, AX
+
+one_test:
+	CMPQ         AX, $+4
+	JGE          one
+	VADDPD       Y1, Y0, Y0
+	VADDPD       Y3, Y2, Y2
+	VADDPD       Y2, Y0, Y0
+	VEXTRACTF128 $0x01, Y0, X1
+	VADDPD       X1, X0, X1
+	VPERMILPD    $0x01, X1, X0
+	VADDSD       X0, X1, X1
+	VMOVSD       X1, ret+24(FP)
+	VZEROUPPER
+	RET
+
+// func gained32AVX2(n int, dst *float32, x *float32, gain *float32, r float32)
+// Requires: AVX
+TEXT ·gained32AVX2(SB), NOSPLIT, $0-36
+	MOVQ         n+0(FP), AX
+	MOVQ         dst+8(FP), CX
+	MOVQ         x+16(FP), DX
+	MOVQ         gain+24(FP), BX
+	VBROADCASTSS r+32(FP), Y0
+	JMP          many_test
+
+many:
+	VMULPS  (DX), Y0, Y1
+	VMULPS  (BX), Y1, Y1
+	VMOVUPS Y1, (CX)
+	VMULPS  32(DX), Y0, Y1
+	VMULPS  32(BX), Y1, Y1
+	VMOVUPS Y1, 32(CX)
+	ADDQ    $+64, CX
+	ADDQ    $+64, DX
+	ADDQ    $+64, BX
+	SUBQ    $+16, AX
+
+many_test:
+	CMPQ AX, $+16
+	JGE  many
+	JMP  one_test
+
+one:
+	VMULPS  (DX), Y0, Y1
+	VMULPS  (BX), Y1, Y1
+	VMOVUPS Y1, (CX)
+	ADDQ    $+32, CX
+	ADDQ    $+32, DX
+	ADDQ    $+32, BX
+	SUBQ    $+8, AX
+
+one_test:
+	CMPQ AX, $+8
+	JGE  one
+	VZEROUPPER
+	RET
+
+// func centered32AVX2(n int, dst *float32, x *float32, gain *float32, mean float64, r float64)
+// Requires: AVX
+TEXT ·centered32AVX2(SB), NOSPLIT, $0-48
+	MOVQ         n+0(FP), AX
+	MOVQ         dst+8(FP), CX
+	MOVQ         x+16(FP), DX
+	MOVQ         gain+24(FP), BX
+	VBROADCASTSD mean+32(FP), Y0
+	VBROADCASTSD r+40(FP), Y1
+	JMP          many_test
+
+many:
+	VCVTPS2PD  (DX), Y2
+	VSUBPD     Y0, Y2, Y2
+	VMULPD     Y1, Y2, Y2
+	VCVTPD2PSY Y2, X2
+	VMULPS     (BX), X2, X2
+	VMOVUPS    X2, (CX)
+	VCVTPS2PD  16(DX), Y2
+	VSUBPD     Y0, Y2, Y2
+	VMULPD     Y1, Y2, Y2
+	VCVTPD2PSY Y2, X2
+	VMULPS     16(BX), X2, X2
+	VMOVUPS    X2, 16(CX)
+	VCVTPS2PD  32(DX), Y2
+	VSUBPD     Y0, Y2, Y2
+	VMULPD     Y1, Y2, Y2
+	VCVTPD2PSY Y2, X2
+	VMULPS     32(BX), X2, X2
+	VMOVUPS    X2, 32(CX)
+	VCVTPS2PD  48(DX), Y2
+	VSUBPD     Y0, Y2, Y2
+	VMULPD     Y1, Y2, Y2
+	VCVTPD2PSY Y2, X2
+	VMULPS     48(BX), X2, X2
+	VMOVUPS    X2, 48(CX)
+	ADDQ       $+64, CX
+	ADDQ       $+64, DX
+	ADDQ       $+64, BX
+	SUBQ       $+16, AX
+
+many_test:
+	CMPQ AX, $+16
+	JGE  many
+	JMP  one_test
+
+one:
+	VCVTPS2PD  (DX), Y2
+	VSUBPD     Y0, Y2, Y2
+	VMULPD     Y1, Y2, Y2
+	VCVTPD2PSY Y2, X2
+	VMULPS     (BX), X2, X2
+	VMOVUPS    X2, (CX)
+	ADDQ       $+16, CX
+	ADDQ       $+16, DX
+	ADDQ       $+16, BX
+	SUBQ       $+4, AX
+
+one_test:
+	CMPQ AX, $+4
+	JGE  one
+	VZEROUPPER
+	RET
+
+// func turn32AVX2(n int, a *float32, b *float32, cos *float32, sin *float32)
+// Requires: AVX
+TEXT ·turn32AVX2(SB), NOSPLIT, $0-40
+	MOVQ n+0(FP), AX
+	MOVQ a+8(FP), CX
+	MOVQ b+16(FP), DX
+	MOVQ cos+24(FP), BX
+	MOVQ sin+32(FP), SI
+	JMP  many_test
+
+many:
+	VMOVUPS (CX), Y2
+	VMOVUPS (DX), Y3
+	VMOVUPS (BX), Y0
+	VMOVUPS (SI), Y1
+	VMULPS  Y3, Y1, Y4
+	VMULPS  Y2, Y1, Y1
+	VMULPS  Y2, Y0, Y2
+	VMULPS  Y3, Y0, Y3
+	VSUBPS  Y4, Y2, Y2
+	VADDPS  Y1, Y3, Y3
+	VMOVUPS Y2, (CX)
+	VMOVUPS Y3, (DX)
+	VMOVUPS 32(CX), Y2
+	VMOVUPS 32(DX), Y3
+	VMOVUPS 32(BX), Y0
+	VMOVUPS 32(SI), Y1
+	VMULPS  Y3, Y1, Y4
+	VMULPS  Y2, Y1, Y1
+	VMULPS  Y2, Y0, Y2
+	VMULPS  Y3, Y0, Y3
+	VSUBPS  Y4, Y2, Y2
+	VADDPS  Y1, Y3, Y3
+	VMOVUPS Y2, 32(CX)
+	VMOVUPS Y3, 32(DX)
+	ADDQ    $+64, CX
+	ADDQ    $+64, DX
+	ADDQ    $+64, BX
+	ADDQ    $+64, SI
+	SUBQ    $+16, AX
+
+many_test:
+	CMPQ AX, $+16
+	JGE  many
+	JMP  one_test
+
+one:
+	VMOVUPS (CX), Y2
+	VMOVUPS (DX), Y3
+	VMOVUPS (BX), Y0
+	VMOVUPS (SI), Y1
+	VMULPS  Y3, Y1, Y4
+	VMULPS  Y2, Y1, Y1
+	VMULPS  Y2, Y0, Y2
+	VMULPS  Y3, Y0, Y3
+	VSUBPS  Y4, Y2, Y2
+	VADDPS  Y1, Y3, Y3
+	VMOVUPS Y2, (CX)
+	VMOVUPS Y3, (DX)
+	ADDQ    $+32, CX
+	ADDQ    $+32, DX
+	ADDQ    $+32, BX
+	ADDQ    $+32, SI
+	SUBQ    $+8, AX
+
+one_test:
+	CMPQ AX, $+8
+	JGE  one
+	VZEROUPPER
+	RET
+
+// func add32AVX2(n int, x *float32, y *float32)
+// Requires: AVX
+TEXT ·add32AVX2(SB), NOSPLIT, $0-24
+	MOVQ n+0(FP), AX
+	MOVQ x+8(FP), CX
+	MOVQ y+16(FP), DX
+	JMP  many_test
+
+many:
+	VMOVUPS (CX), Y0
+	VADDPS  (DX), Y0, Y0
+	VMOVUPS Y0, (CX)
+	VMOVUPS 32(CX), Y0
+	VADDPS  32(DX), Y0, Y0
+	VMOVUPS Y0, 32(CX)
+	ADDQ    $+64, CX
+	ADDQ    $+64, DX
+	SUBQ    $+16, AX
+
+many_test:
+	CMPQ AX, $+16
+	JGE  many
+	JMP  one_test
+
+one:
+	VMOVUPS (CX), Y0
+	VADDPS  (DX), Y0, Y0
+	VMOVUPS Y0, (CX)
+	ADDQ    $+32, CX
+	ADDQ    $+32, DX
+	SUBQ    $+8, AX
+
+one_test:
+	CMPQ AX, $+8
+	JGE  one
+	VZEROUPPER
+	RET
+
 // func gemm32AVX512(k int, a *float32, ars int, aks int, b *float32, bks int, c *float32, ldc int, add int)
 // Requires: AVX, AVX512F, MMX+
 TEXT ·gemm32AVX512(SB), NOSPLIT, $0-72
@@ -7808,6 +8125,327 @@ DATA f32_512_bfd9db23<>+52(SB)/4, $0xbfd9db23
 DATA f32_512_bfd9db23<>+56(SB)/4, $0xbfd9db23
 DATA f32_512_bfd9db23<>+60(SB)/4, $0xbfd9db23
 GLOBL f32_512_bfd9db23<>(SB), RODATA|NOPTR, $64
+
+// func sum32AVX512(n int, x *float32) float64
+// Requires: AVX, AVX512DQ, AVX512F, AVX512VL
+TEXT ·sum32AVX512(SB), NOSPLIT, $0-24
+	MOVQ   n+0(FP), AX
+	MOVQ   x+8(FP), CX
+	VPXORQ Z0, Z0, Z0
+	VPXORQ Z1, Z1, Z1
+	VPXORQ Z2, Z2, Z2
+	VPXORQ Z3, Z3, Z3
+	JMP    many_test
+
+many:
+	VCVTPS2PD (CX), Z4
+	VADDPD    Z4, Z0, Z0
+	VCVTPS2PD 32(CX), Z4
+	VADDPD    Z4, Z1, Z1
+	VCVTPS2PD 64(CX), Z4
+	VADDPD    Z4, Z2, Z2
+	VCVTPS2PD 96(CX), Z4
+	VADDPD    Z4, Z3, Z3
+	ADDQ      $+128, CX
+	SUBQ      $+32, AX
+
+many_test:
+	CMPQ AX, $+32
+	JGE  many
+	JMP  one_test
+
+one:
+	VCVTPS2PD (CX), Z4
+	VADDPD    Z4, Z0, Z0
+	ADDQ      $+32, CX
+	SUBQ      $+8, AX
+
+one_test:
+	CMPQ          AX, $+8
+	JGE           one
+	VADDPD        Z1, Z0, Z0
+	VADDPD        Z3, Z2, Z2
+	VADDPD        Z2, Z0, Z0
+	VEXTRACTF64X4 $0x01, Z0, Y1
+	VADDPD        Y1, Y0, Y0
+	VEXTRACTF64X2 $0x01, Y0, X1
+	VADDPD        X1, X0, X1
+	VPERMILPD     $0x01, X1, X0
+	VADDSD        X0, X1, X1
+	VMOVSD        X1, ret+16(FP)
+	VZEROUPPER
+	RET
+
+// func squares32AVX512(n int, x *float32, center float64) float64
+// Requires: AVX, AVX512DQ, AVX512F, AVX512VL
+TEXT ·squares32AVX512(SB), NOSPLIT, $0-32
+	MOVQ         n+0(FP), AX
+	MOVQ         x+8(FP), CX
+	VPXORQ       Z0, Z0, Z0
+	VPXORQ       Z1, Z1, Z1
+	VPXORQ       Z2, Z2, Z2
+	VPXORQ       Z3, Z3, Z3
+	VBROADCASTSD center+16(FP), Z5
+	JMP          many_test
+
+many:
+	VCVTPS2PD   (CX), Z4
+	VSUBPD      Z5, Z4, Z4
+	VFMADD231PD Z4, Z4, Z0
+	VCVTPS2PD   32(CX), Z4
+	VSUBPD      Z5, Z4, Z4
+	VFMADD231PD Z4, Z4, Z1
+	VCVTPS2PD   64(CX), Z4
+	VSUBPD      Z5, Z4, Z4
+	VFMADD231PD Z4, Z4, Z2
+	VCVTPS2PD   96(CX), Z4
+	VSUBPD      Z5, Z4, Z4
+	VFMADD231PD Z4, Z4, Z3
+	ADDQ        $+128, CX
+	SUBQ        $+32, AX
+
+many_test:
+	CMPQ AX, $+32
+	JGE  many
+	JMP  one_test
+
+one:
+	VCVTPS2PD   (CX), Z4
+	VSUBPD      Z5, Z4, Z4
+	VFMADD231PD Z4, Z4, Z0
+	ADDQ        $+32, CX
+	SUBQ        $+8, AX
+
+one_test:
+	CMPQ          AX, $+8
+	JGE           one
+	VADDPD        Z1, Z0, Z0
+	VADDPD        Z3, Z2, Z2
+	VADDPD        Z2, Z0, Z0
+	VEXTRACTF64X4 $0x01, Z0, Y1
+	VADDPD        Y1, Y0, Y0
+	VEXTRACTF64X2 $0x01, Y0, X1
+	VADDPD        X1, X0, X1
+	VPERMILPD     $0x01, X1, X0
+	VADDSD        X0, X1, X1
+	VMOVSD        X1, ret+24(FP)
+	VZEROUPPER
+	RET
+
+// func gained32AVX512(n int, dst *float32, x *float32, gain *float32, r float32)
+// Requires: AVX, AVX512F
+TEXT ·gained32AVX512(SB), NOSPLIT, $0-36
+	MOVQ         n+0(FP), AX
+	MOVQ         dst+8(FP), CX
+	MOVQ         x+16(FP), DX
+	MOVQ         gain+24(FP), BX
+	VBROADCASTSS r+32(FP), Z0
+	JMP          many_test
+
+many:
+	VMULPS  (DX), Z0, Z1
+	VMULPS  (BX), Z1, Z1
+	VMOVUPS Z1, (CX)
+	VMULPS  64(DX), Z0, Z1
+	VMULPS  64(BX), Z1, Z1
+	VMOVUPS Z1, 64(CX)
+	ADDQ    $+128, CX
+	ADDQ    $+128, DX
+	ADDQ    $+128, BX
+	SUBQ    $+32, AX
+
+many_test:
+	CMPQ AX, $+32
+	JGE  many
+	JMP  one_test
+
+one:
+	VMULPS  (DX), Z0, Z1
+	VMULPS  (BX), Z1, Z1
+	VMOVUPS Z1, (CX)
+	ADDQ    $+64, CX
+	ADDQ    $+64, DX
+	ADDQ    $+64, BX
+	SUBQ    $+16, AX
+
+one_test:
+	CMPQ AX, $+16
+	JGE  one
+	VZEROUPPER
+	RET
+
+// func centered32AVX512(n int, dst *float32, x *float32, gain *float32, mean float64, r float64)
+// Requires: AVX, AVX512F
+TEXT ·centered32AVX512(SB), NOSPLIT, $0-48
+	MOVQ         n+0(FP), AX
+	MOVQ         dst+8(FP), CX
+	MOVQ         x+16(FP), DX
+	MOVQ         gain+24(FP), BX
+	VBROADCASTSD mean+32(FP), Z0
+	VBROADCASTSD r+40(FP), Z1
+	JMP          many_test
+
+many:
+	VCVTPS2PD (DX), Z2
+	VSUBPD    Z0, Z2, Z2
+	VMULPD    Z1, Z2, Z2
+	VCVTPD2PS Z2, Y2
+	VMULPS    (BX), Y2, Y2
+	VMOVUPS   Y2, (CX)
+	VCVTPS2PD 32(DX), Z2
+	VSUBPD    Z0, Z2, Z2
+	VMULPD    Z1, Z2, Z2
+	VCVTPD2PS Z2, Y2
+	VMULPS    32(BX), Y2, Y2
+	VMOVUPS   Y2, 32(CX)
+	VCVTPS2PD 64(DX), Z2
+	VSUBPD    Z0, Z2, Z2
+	VMULPD    Z1, Z2, Z2
+	VCVTPD2PS Z2, Y2
+	VMULPS    64(BX), Y2, Y2
+	VMOVUPS   Y2, 64(CX)
+	VCVTPS2PD 96(DX), Z2
+	VSUBPD    Z0, Z2, Z2
+	VMULPD    Z1, Z2, Z2
+	VCVTPD2PS Z2, Y2
+	VMULPS    96(BX), Y2, Y2
+	VMOVUPS   Y2, 96(CX)
+	ADDQ      $+128, CX
+	ADDQ      $+128, DX
+	ADDQ      $+128, BX
+	SUBQ      $+32, AX
+
+many_test:
+	CMPQ AX, $+32
+	JGE  many
+	JMP  one_test
+
+one:
+	VCVTPS2PD (DX), Z2
+	VSUBPD    Z0, Z2, Z2
+	VMULPD    Z1, Z2, Z2
+	VCVTPD2PS Z2, Y2
+	VMULPS    (BX), Y2, Y2
+	VMOVUPS   Y2, (CX)
+	ADDQ      $+32, CX
+	ADDQ      $+32, DX
+	ADDQ      $+32, BX
+	SUBQ      $+8, AX
+
+one_test:
+	CMPQ AX, $+8
+	JGE  one
+	VZEROUPPER
+	RET
+
+// func turn32AVX512(n int, a *float32, b *float32, cos *float32, sin *float32)
+// Requires: AVX, AVX512F
+TEXT ·turn32AVX512(SB), NOSPLIT, $0-40
+	MOVQ n+0(FP), AX
+	MOVQ a+8(FP), CX
+	MOVQ b+16(FP), DX
+	MOVQ cos+24(FP), BX
+	MOVQ sin+32(FP), SI
+	JMP  many_test
+
+many:
+	VMOVUPS (CX), Z2
+	VMOVUPS (DX), Z3
+	VMOVUPS (BX), Z0
+	VMOVUPS (SI), Z1
+	VMULPS  Z3, Z1, Z4
+	VMULPS  Z2, Z1, Z1
+	VMULPS  Z2, Z0, Z2
+	VMULPS  Z3, Z0, Z3
+	VSUBPS  Z4, Z2, Z2
+	VADDPS  Z1, Z3, Z3
+	VMOVUPS Z2, (CX)
+	VMOVUPS Z3, (DX)
+	VMOVUPS 64(CX), Z2
+	VMOVUPS 64(DX), Z3
+	VMOVUPS 64(BX), Z0
+	VMOVUPS 64(SI), Z1
+	VMULPS  Z3, Z1, Z4
+	VMULPS  Z2, Z1, Z1
+	VMULPS  Z2, Z0, Z2
+	VMULPS  Z3, Z0, Z3
+	VSUBPS  Z4, Z2, Z2
+	VADDPS  Z1, Z3, Z3
+	VMOVUPS Z2, 64(CX)
+	VMOVUPS Z3, 64(DX)
+	ADDQ    $+128, CX
+	ADDQ    $+128, DX
+	ADDQ    $+128, BX
+	ADDQ    $+128, SI
+	SUBQ    $+32, AX
+
+many_test:
+	CMPQ AX, $+32
+	JGE  many
+	JMP  one_test
+
+one:
+	VMOVUPS (CX), Z2
+	VMOVUPS (DX), Z3
+	VMOVUPS (BX), Z0
+	VMOVUPS (SI), Z1
+	VMULPS  Z3, Z1, Z4
+	VMULPS  Z2, Z1, Z1
+	VMULPS  Z2, Z0, Z2
+	VMULPS  Z3, Z0, Z3
+	VSUBPS  Z4, Z2, Z2
+	VADDPS  Z1, Z3, Z3
+	VMOVUPS Z2, (CX)
+	VMOVUPS Z3, (DX)
+	ADDQ    $+64, CX
+	ADDQ    $+64, DX
+	ADDQ    $+64, BX
+	ADDQ    $+64, SI
+	SUBQ    $+16, AX
+
+one_test:
+	CMPQ AX, $+16
+	JGE  one
+	VZEROUPPER
+	RET
+
+// func add32AVX512(n int, x *float32, y *float32)
+// Requires: AVX, AVX512F
+TEXT ·add32AVX512(SB), NOSPLIT, $0-24
+	MOVQ n+0(FP), AX
+	MOVQ x+8(FP), CX
+	MOVQ y+16(FP), DX
+	JMP  many_test
+
+many:
+	VMOVUPS (CX), Z0
+	VADDPS  (DX), Z0, Z0
+	VMOVUPS Z0, (CX)
+	VMOVUPS 64(CX), Z0
+	VADDPS  64(DX), Z0, Z0
+	VMOVUPS Z0, 64(CX)
+	ADDQ    $+128, CX
+	ADDQ    $+128, DX
+	SUBQ    $+32, AX
+
+many_test:
+	CMPQ AX, $+32
+	JGE  many
+	JMP  one_test
+
+one:
+	VMOVUPS (CX), Z0
+	VADDPS  (DX), Z0, Z0
+	VMOVUPS Z0, (CX)
+	ADDQ    $+64, CX
+	ADDQ    $+64, DX
+	SUBQ    $+16, AX
+
+one_test:
+	CMPQ AX, $+16
+	JGE  one
+	VZEROUPPER
+	RET
 
 // func transpose32AVX2(blocks int, src *float32, ss int, dst *float32, ds int)
 // Requires: AVX

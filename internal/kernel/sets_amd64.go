@@ -38,6 +38,7 @@ var avx512 = &set{
 		width: 16, silu: activation{silu32AVX512, siluby32AVX512}, geluTanh: activation{gelutanh32AVX512, gelutanhby32AVX512},
 		gelu: activation{gelu32AVX512, geluby32AVX512}, softcap: softcap32AVX512, clamped: clamped32AVX512,
 	},
+	norm: norm{width: 16, sum: sum32AVX512, squares: squares32AVX512, gained: gained32AVX512, centered: centered32AVX512, turn: turn32AVX512, add: add32AVX512},
 }
 
 var avx2 = &set{
@@ -63,6 +64,7 @@ var avx2 = &set{
 		width: 8, silu: activation{silu32AVX2, siluby32AVX2}, geluTanh: activation{gelutanh32AVX2, gelutanhby32AVX2},
 		gelu: activation{gelu32AVX2, geluby32AVX2}, softcap: softcap32AVX2, clamped: clamped32AVX2,
 	},
+	norm: norm{width: 8, sum: sum32AVX2, squares: squares32AVX2, gained: gained32AVX2, centered: centered32AVX2, turn: turn32AVX2, add: add32AVX2},
 }
 
 func bit(b bool) int {

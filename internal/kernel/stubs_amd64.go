@@ -224,6 +224,36 @@ func softcap32AVX2(n int, x *float32, limit float32, inverse float32)
 //go:noescape
 func clamped32AVX2(n int, x *float32, gate *float32)
 
+// sum32AVX2 returns Σ x in float64 over n elements, a multiple of 4.
+//
+//go:noescape
+func sum32AVX2(n int, x *float32) float64
+
+// squares32AVX2 returns Σ (x − center)² in float64 over n elements, a multiple of 4.
+//
+//go:noescape
+func squares32AVX2(n int, x *float32, center float64) float64
+
+// gained32AVX2 stores gain·(x·r) in dst over n elements, a multiple of 8.
+//
+//go:noescape
+func gained32AVX2(n int, dst *float32, x *float32, gain *float32, r float32)
+
+// centered32AVX2 stores gain·((x − mean)·r) in dst over n elements, a multiple of 4; the right factor is rounded from float64.
+//
+//go:noescape
+func centered32AVX2(n int, dst *float32, x *float32, gain *float32, mean float64, r float64)
+
+// turn32AVX2 sets a, b to a·cos − b·sin, b·cos + a·sin over n elements, a multiple of 8.
+//
+//go:noescape
+func turn32AVX2(n int, a *float32, b *float32, cos *float32, sin *float32)
+
+// add32AVX2 adds y to x over n elements, a multiple of 8.
+//
+//go:noescape
+func add32AVX2(n int, x *float32, y *float32)
+
 // gemm32AVX512 computes a 14×32 tile of C = A·B, or of C += A·B if add is 1. Element (i, p) of A is a[i·ars+p·aks], (p, j) of B is b[p·bks+j].
 //
 //go:noescape
@@ -443,6 +473,36 @@ func softcap32AVX512(n int, x *float32, limit float32, inverse float32)
 //
 //go:noescape
 func clamped32AVX512(n int, x *float32, gate *float32)
+
+// sum32AVX512 returns Σ x in float64 over n elements, a multiple of 8.
+//
+//go:noescape
+func sum32AVX512(n int, x *float32) float64
+
+// squares32AVX512 returns Σ (x − center)² in float64 over n elements, a multiple of 8.
+//
+//go:noescape
+func squares32AVX512(n int, x *float32, center float64) float64
+
+// gained32AVX512 stores gain·(x·r) in dst over n elements, a multiple of 16.
+//
+//go:noescape
+func gained32AVX512(n int, dst *float32, x *float32, gain *float32, r float32)
+
+// centered32AVX512 stores gain·((x − mean)·r) in dst over n elements, a multiple of 8; the right factor is rounded from float64.
+//
+//go:noescape
+func centered32AVX512(n int, dst *float32, x *float32, gain *float32, mean float64, r float64)
+
+// turn32AVX512 sets a, b to a·cos − b·sin, b·cos + a·sin over n elements, a multiple of 16.
+//
+//go:noescape
+func turn32AVX512(n int, a *float32, b *float32, cos *float32, sin *float32)
+
+// add32AVX512 adds y to x over n elements, a multiple of 16.
+//
+//go:noescape
+func add32AVX512(n int, x *float32, y *float32)
 
 // transpose32AVX2 stores the transpose of src, 8 rows of blocks·8 elements that lie ss apart, in dst, whose rows of 8 lie ds apart.
 //

@@ -47,6 +47,7 @@ func main() {
 		dequant(s)
 		dequantK(s)
 		activate(s)
+		norm(s)
 	}
 	transpose32()
 	transpose64()
