@@ -26,18 +26,6 @@ func (s *source) facts(layer int) layerFacts {
 	return layerFacts{scale: b.Scale, mask: b.Mask, softcap: b.Softcap}
 }
 
-// heads returns the number of query heads of a layer that are handed over.
-func (s *source) heads() int {
-	if s.model != nil {
-		return s.model.Heads
-	}
-	most := 0
-	for _, l := range s.capture.Layers() {
-		most = max(most, s.capture.Dims(l).Heads)
-	}
-	return most
-}
-
 func (s *source) causal() bool {
 	return !slices.ContainsFunc(s.layerNumbers(), func(l int) bool { return s.facts(l).mask.Kind == head.MaskNone })
 }

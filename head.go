@@ -1,6 +1,7 @@
 package eigenhead
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -42,8 +43,12 @@ func Head(ctx context.Context, source string, id head.ID, channels int, opts *Op
 		return nil, err
 	}
 	view := &report.HeadView{Source: src.name, ID: id, Tokens: w.input.Tokens, Pieces: src.pieces(w.ids)}
-	steps := newSteps(opts.Progress, 1, 1)
-	_, err = src.layers(ctx, w.ids, []int{id.Layer}, false, steps.forward, func(l *head.Layer) error {
+	mopts := &measure.Options{Convention: cmp.Or(opts.Energy, attention.Full), Memory: DefaultMemory, Seed: opts.Seed,
+		Nulls: measure.NewNulls(opts.CacheDir, opts.Simulating)}
+	steps := newSteps(opts.Progress, 1, src.passWork([]int{id.Layer}, false, w.input.Tokens),
+		[]int64{measure.Work(src.shapes(id.Layer, w.input.Tokens), mopts)})
+	mopts.Progress = steps.measure
+	_, err = src.layers(ctx, w.ids, []int{id.Layer}, false, steps.passed, func(l *head.Layer) error {
 		i := slices.IndexFunc(l.Pairs, func(p head.Pair) bool { return p.ID == id })
 		if i < 0 {
 			return &xerr.Usage{Flag: id.String(), Found: "head not found", Want: fmt.Sprintf("one of the layer's %d heads", len(l.Pairs))}
@@ -51,7 +56,7 @@ func Head(ctx context.Context, source string, id head.ID, channels int, opts *Op
 		if err := viewPair(ctx, view, l.Pairs[i], opts.Energy, channels); err != nil {
 			return err
 		}
-		return viewMeasures(ctx, view, l, opts)
+		return viewMeasures(ctx, view, l, mopts)
 	})
 	return view, err
 }
@@ -80,11 +85,8 @@ func viewPair(ctx context.Context, view *report.HeadView, p head.Pair, conventio
 
 // viewMeasures adds every measure of the head and of its KV head, and the null
 // spectrum. The whole layer is measured, as overlaps need all its heads.
-func viewMeasures(ctx context.Context, view *report.HeadView, l *head.Layer, opts *Options) error {
-	nulls := measure.NewNulls(opts.CacheDir, opts.Simulating)
-	table, err := measure.Run(ctx, l, &measure.Options{
-		Convention: attention.Convention(view.Convention), Memory: DefaultMemory, Seed: opts.Seed, Nulls: nulls,
-	})
+func viewMeasures(ctx context.Context, view *report.HeadView, l *head.Layer, opts *measure.Options) error {
+	table, err := measure.Run(ctx, l, opts)
 	if err != nil {
 		return err
 	}
@@ -100,7 +102,7 @@ func viewMeasures(ctx context.Context, view *report.HeadView, l *head.Layer, opt
 		}
 	}
 	if attention.Convention(view.Convention) == attention.Full {
-		for _, s := range nulls.Spectrum(view.Tokens, view.Dim) {
+		for _, s := range opts.Nulls.Spectrum(view.Tokens, view.Dim) {
 			view.NullSigma = append(view.NullSigma, s*view.Frobenius)
 		}
 	}

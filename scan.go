@@ -51,15 +51,16 @@ func newScan(src *source, opts *Options) (*scan, error) {
 	if src.model != nil && !s.logits() {
 		s.window.input.Protocol = fmt.Sprintf("no nll: the pass stops after layer %d, the last that --layers asks for", s.layers[len(s.layers)-1])
 	}
-	s.steps = newSteps(opts.Progress, src.heads()*len(s.layers), len(s.window.cuts))
 	memory := opts.Memory
 	if memory == 0 {
 		memory = DefaultMemory
 	}
 	s.measure = &measure.Options{
 		Convention: energy, Measures: selected, Memory: memory, Certify: opts.Certify, Seed: opts.Seed,
-		Nulls: measure.NewNulls(opts.CacheDir, opts.Simulating), Profiles: opts.Profiles, Done: s.steps.head,
+		Nulls: measure.NewNulls(opts.CacheDir, opts.Simulating), Profiles: opts.Profiles,
 	}
+	s.steps = s.foresee()
+	s.measure.Progress = s.steps.measure
 	if opts.Capture != "" && len(s.window.cuts) > 1 {
 		return nil, &xerr.Usage{Flag: "--capture", Found: "given together with --windows", Want: "one window: a capture holds one sequence"}
 	}
@@ -75,13 +76,13 @@ func (s *scan) run(ctx context.Context) (*report.Report, error) {
 	var tables []*measure.Table
 	out := &forward.Output{}
 	for i, ids := range s.window.cuts {
-		s.steps.pass = int64(i)
 		options := *s.measure
 		options.Profiles = options.Profiles && i == 0 // pictures show the first window
 		table, o, err := s.measureLayers(ctx, ids, &options)
 		if err != nil {
 			return nil, err
 		}
+		s.steps.window()
 		tables = append(tables, table)
 		if o != nil {
 			out.NLL = append(out.NLL, o.NLL...)
@@ -130,7 +131,7 @@ func (s *scan) measureLayers(ctx context.Context, ids []int, options *measure.Op
 		}
 		done <- all
 	}()
-	out, err := s.src.layers(ctx, ids, s.layers, s.logits(), s.steps.forward, func(l *head.Layer) error {
+	out, err := s.src.layers(ctx, ids, s.layers, s.logits(), s.steps.passed, func(l *head.Layer) error {
 		select {
 		case queue <- l:
 			return nil

@@ -112,7 +112,7 @@ func tokenizerOf(path string, c *checkpoint.Checkpoint) (*tokenizer.Tokenizer, e
 
 // layers hands the layers in want to visit, in order. For a model it runs the
 // tokens through and returns what the forward pass says of the text.
-func (s *source) layers(ctx context.Context, tokens []int, want []int, logits bool, step func(done, total int),
+func (s *source) layers(ctx context.Context, tokens []int, want []int, logits bool, step func(done, total int64),
 	visit func(*head.Layer) error) (*forward.Output, error) {
 	if s.model != nil {
 		return forward.Run(ctx, s.model, tokens, &forward.Options{Layers: want, NoLogits: !logits, Progress: step}, visit)
@@ -125,7 +125,7 @@ func (s *source) layers(ctx context.Context, tokens []int, want []int, logits bo
 		if err != nil {
 			return nil, err
 		}
-		step(n+1, len(want))
+		step(int64(n+1), int64(len(want)))
 		if err := visit(l); err != nil {
 			return nil, err
 		}

@@ -59,18 +59,13 @@ func Verify(ctx context.Context, model, reference string, progress func(done, to
 	if err != nil {
 		return nil, err
 	}
-	step := func(done, total int) {
-		if progress != nil {
-			progress(int64(done), int64(total))
-		}
-	}
 	if isCapture {
-		return src.verifyCapture(ctx, reference, step)
+		return src.verifyCapture(ctx, reference, progress)
 	}
-	return src.verifyLogits(ctx, reference, step)
+	return src.verifyLogits(ctx, reference, progress)
 }
 
-func (s *source) verifyLogits(ctx context.Context, file string, step func(done, total int)) ([]Difference, error) {
+func (s *source) verifyLogits(ctx context.Context, file string, step func(done, total int64)) ([]Difference, error) {
 	data, err := os.ReadFile(file)
 	if err != nil {
 		return nil, cannotRead("reference", file, err)
@@ -115,7 +110,7 @@ func compareLogits(ours []float32, theirs []float64) Difference {
 	return d
 }
 
-func (s *source) verifyCapture(ctx context.Context, file string, step func(done, total int)) ([]Difference, error) {
+func (s *source) verifyCapture(ctx context.Context, file string, step func(done, total int64)) ([]Difference, error) {
 	ref, err := capture.Open(file)
 	if err != nil {
 		return nil, err

@@ -76,6 +76,7 @@ func (p *pass) attendBlock(h, from, to int, s *scoring, buf *buffer) {
 		s.softmax(z[lo-first:hi-first], h, from+i-lo)
 	}
 	linalg.Mul32(out, scores, v)
+	p.work.add(scoreWork(scores.Rows, scores.Cols, d))
 }
 
 // softmax replaces products z of a query of head h and its visible keys by their

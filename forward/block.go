@@ -59,7 +59,6 @@ func (p *pass) project(b *arch.Block, layer *head.Layer) error {
 	if err := p.applyStack(p.qkv, p.attnIn, b.QKV); err != nil {
 		return err
 	}
-	p.step(p.qkv.Cols * p.m.Width)
 	q, kv := p.m.Heads*p.m.HeadDim, p.m.KVHeads*p.m.HeadDim
 	if layer != nil {
 		layer.WQ = stackedWeights(b.QKV, 0, q)
@@ -84,7 +83,6 @@ func (p *pass) output(b *arch.Block, layer *head.Layer) error {
 	if err := p.apply(p.attnIn, p.av, b.Out); err != nil { // the normed rows have served
 		return err
 	}
-	p.step(b.Out.Out * b.Out.In)
 	return p.addWrite(p.attnIn, b.AttnWriteNorm, b.AttnAddNorm)
 }
 

@@ -26,7 +26,6 @@ func (p *pass) mix(e *arch.Experts) error {
 			}
 		}
 		if len(tokens) == 0 {
-			p.step(3 * weights(&e.Down[x]))
 			continue
 		}
 		part := in.RowSlice(0, len(tokens))
@@ -61,7 +60,6 @@ func (p *pass) route(e *arch.Experts) (linalg.Matrix32, error) {
 	if err := p.apply(weights, p.ffnIn, e.Router); err != nil {
 		return linalg.Matrix32{}, err
 	}
-	p.step(e.Router.Out * e.Router.In)
 	rows(weights.Rows, func(i int) { choose(weights.Row(i), e.Active, e.Normalize) })
 	return weights, nil
 }

@@ -24,7 +24,7 @@ const mlpTokens = 2048
 // mlp replaces each row of x by Down·(act(Gate·x) ⊙ Up·x), or Down·act(Up·x)
 // where gate is nil.
 func (p *pass) mlp(x linalg.Matrix32, gate *arch.Linear, up, down arch.Linear) error {
-	err := p.through(x, down, func(in linalg.Matrix32) (linalg.Matrix32, error) {
+	return p.through(x, down, func(in linalg.Matrix32) (linalg.Matrix32, error) {
 		hidden := p.ha.matrix(in.Rows, up.Out)
 		if err := p.apply(hidden, in, up); err != nil {
 			return hidden, err
@@ -38,13 +38,11 @@ func (p *pass) mlp(x linalg.Matrix32, gate *arch.Linear, up, down arch.Linear) e
 		rows(in.Rows, func(i int) { gateBy(hidden.Row(i), gated.Row(i), p.m.Activation) })
 		return hidden, err
 	})
-	p.step(weights(gate) + weights(&up) + weights(&down))
-	return err
 }
 
 // mlpByTurns is mlp where the outputs of Gate and Up come by turns from one map.
 func (p *pass) mlpByTurns(x linalg.Matrix32, gateUp, down arch.Linear) error {
-	err := p.through(x, down, func(in linalg.Matrix32) (linalg.Matrix32, error) {
+	return p.through(x, down, func(in linalg.Matrix32) (linalg.Matrix32, error) {
 		both := p.hb.matrix(in.Rows, gateUp.Out)
 		hidden := p.ha.matrix(in.Rows, gateUp.Out/2)
 		err := p.apply(both, in, gateUp)
@@ -58,8 +56,6 @@ func (p *pass) mlpByTurns(x linalg.Matrix32, gateUp, down arch.Linear) error {
 		})
 		return hidden, err
 	})
-	p.step(weights(&gateUp) + weights(&down))
-	return err
 }
 
 // through replaces each row of x by Down of its hidden layer, some rows at a time.
@@ -75,12 +71,4 @@ func (p *pass) through(x linalg.Matrix32, down arch.Linear, hidden func(in linal
 		}
 	}
 	return nil
-}
-
-// weights counts the numbers of a linear map; 0 for none.
-func weights(l *arch.Linear) int {
-	if l == nil {
-		return 0
-	}
-	return l.Out * l.In
 }

@@ -17,10 +17,10 @@ import (
 // Options says what a run computes. The zero value, like nil, visits every
 // layer and computes the logits.
 type Options struct {
-	Layers     []int                 // visit only these; nil: all
-	NoLogits   bool                  // stop after the last layer to visit: Output is empty
-	KeepLogits bool                  // keep the logits of every position: T·vocab numbers
-	Progress   func(done, total int) // called after each step with the weights passed and to pass; nil: not
+	Layers     []int                   // visit only these; nil: all
+	NoLogits   bool                    // stop after the last layer to visit: Output is empty
+	KeepLogits bool                    // keep the logits of every position: T·vocab numbers
+	Progress   func(done, total int64) // told of the operations done and to do, from one goroutine at a time, and last of all of them; nil: not
 
 	tile int // weights in memory at a time; 0: tileNumbers. Tests make it small
 }
@@ -79,7 +79,7 @@ func Run(ctx context.Context, m *arch.Model, tokens []int, opts *Options, visit 
 	for opts.NoLogits && last > 0 && !wanted[last-1] {
 		last--
 	}
-	p.plan(last)
+	p.work.total, p.work.report = p.cost(last), opts.Progress
 	for l := range last {
 		v := visit
 		if !wanted[l] {
@@ -89,10 +89,21 @@ func Run(ctx context.Context, m *arch.Model, tokens []int, opts *Options, visit 
 			return nil, err
 		}
 	}
-	if !p.logitsWanted() {
-		return &Output{}, nil
+	out := &Output{}
+	if p.logitsWanted() {
+		if out, err = p.logits(); err != nil {
+			return nil, err
+		}
 	}
-	return p.logits()
+	p.work.finish()
+	return out, nil
+}
+
+// Work returns the operations of a run over T tokens that stops after n layers, or
+// goes on to the logits: what Options.Progress counts.
+func Work(m *arch.Model, T, n int, logits bool) int64 {
+	p := &pass{m: m, opts: &Options{NoLogits: !logits}, x: linalg.Matrix32{Rows: T}}
+	return p.cost(n)
 }
 
 // checkTokens refuses a sequence that the model cannot take.

@@ -50,7 +50,6 @@ func (p *pass) logits() (*Output, error) {
 			p.cap(tile)
 			p.collect(out, sums, tile, row, from)
 		}
-		p.step((to - from) * p.m.Head.In)
 	}
 	out.NLL = make([]float64, T-1)
 	for i := range out.NLL {

@@ -31,7 +31,7 @@ type pass struct {
 	wa     buffer // weights of the step at hand
 	ha, hb buffer // [mlpTokens, ffn] hidden layer of the MLP
 
-	done, total int
+	work work
 }
 
 // buffer is memory that matrices of one step after another share.
@@ -106,44 +106,8 @@ func (p *pass) embed() error {
 	return p.norm(p.x, p.x, m.EmbeddingNorm)
 }
 
-// plan counts the weights that n layers and, if they are wanted, the logits pass.
-func (p *pass) plan(n int) {
-	count := func(ls ...arch.Linear) {
-		for _, l := range ls {
-			p.total += l.Out * l.In
-		}
-	}
-	for _, b := range p.m.Blocks[:n] {
-		count(b.QKV...)
-		count(b.Out)
-		if b.Gate != nil {
-			count(*b.Gate)
-		}
-		if e := b.Experts; e != nil {
-			count(e.Router)
-			count(e.Gate...)
-			count(e.Up...)
-			count(e.GateUp...)
-			count(e.Down...)
-		} else {
-			count(b.Up, b.Down)
-		}
-	}
-	if p.logitsWanted() {
-		p.total += p.m.Head.Out * p.m.Head.In
-	}
-}
-
 // logitsWanted reports whether there are logits and they are asked for.
 func (p *pass) logitsWanted() bool { return p.m.Head != nil && !p.opts.NoLogits }
-
-// step reports progress after so many weights.
-func (p *pass) step(weights int) {
-	p.done += weights
-	if p.opts.Progress != nil {
-		p.opts.Progress(p.done, p.total)
-	}
-}
 
 // linear computes dst = x·Wᵀ + b.
 func (p *pass) linear(dst, x, w linalg.Matrix32, bias []float32) error {
@@ -162,6 +126,7 @@ func (p *pass) product(dst, x, w linalg.Matrix32, bias []float32, mul func(dst, 
 		if bias != nil {
 			rows(out.Rows, func(i int) { kernel.Add32(out.Row(i), bias) })
 		}
+		p.work.add(products(out.Rows, w.Rows*w.Cols))
 	}
 	return nil
 }

@@ -261,8 +261,8 @@ var errStop = errors.New("stop")
 func TestOptions(t *testing.T) {
 	m := build(t, archtest.Llama(3, archtest.Small))
 	tokens := []int{1, 2, 3}
-	visited := func(opts *forward.Options) (layers []int, done, total int, out *forward.Output) {
-		opts.Progress = func(d, n int) { done, total = d, n }
+	visited := func(opts *forward.Options) (layers []int, done, total int64, out *forward.Output) {
+		opts.Progress = func(d, n int64) { done, total = d, n }
 		out, err := forward.Run(context.Background(), m, tokens, opts, func(l *head.Layer) error {
 			layers = append(layers, l.Index)
 			return nil

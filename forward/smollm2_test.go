@@ -19,8 +19,8 @@ func TestSmolLM2NLL(t *testing.T) {
 	m := open(t, testshared.SmolLM2(t))
 	var tokens []int
 	readJSON(t, "testdata/wikitext2-smollm2-512.json", &tokens)
-	last, steps := 0, 0
-	out, err := forward.Run(context.Background(), m, tokens, &forward.Options{Progress: func(done, total int) {
+	last, steps := int64(0), 0
+	out, err := forward.Run(context.Background(), m, tokens, &forward.Options{Progress: func(done, total int64) {
 		if done < last || done > total {
 			t.Errorf("progress %d of %d after %d", done, total, last)
 		}

@@ -26,7 +26,9 @@ type Options struct {
 	Certify    bool                 // tighten the upper bound of attention.sigma2, at a stated probability of failure
 	Nulls      *Nulls               // nil: values without nulls
 	Profiles   bool                 // fill HeadResult.Profile
-	Done       func()               // called after each head, from several goroutines; nil: not
+	// Progress is told of the operations done and to do in the layer, inside long
+	// heads too, from one goroutine at a time and last of all of them; nil: not.
+	Progress func(done, total int64)
 
 	simulated bool // averaged draws: no certificates
 	channels  bool // some measure needs channels
@@ -47,6 +49,7 @@ func Run(ctx context.Context, l *head.Layer, opts *Options) (*Table, error) {
 	r := newRun(ctx, l, prepared(opts))
 	t := &Table{NonFinite: r.locate()}
 	readers := r.firstReaders()
+	r.progress = newProgress(r.opts.Progress, costs(l, r.opts, readers))
 	var layer *row
 	kv, heads := make([]*row, len(readers)), make([]*row, len(l.Pairs))
 	// One pool for all: the layer's own decomposition, the longest task, goes first.
@@ -58,6 +61,9 @@ func Run(ctx context.Context, l *head.Layer, opts *Options) (*Table, error) {
 			kv[k] = r.measure(PerKVHead, readers[k], kvName(l, readers[k]))
 		default:
 			heads[h] = r.measureHead(h)
+		}
+		if ctx.Err() == nil {
+			r.progress.finish(i)
 		}
 		return ctx.Err()
 	})
@@ -106,9 +112,6 @@ func (r *layerRun) measureHead(h int) *row {
 	w.finish(r, h)
 	r.heads[h].release()
 	r.heads[h] = new(headState)
-	if r.opts.Done != nil {
-		r.opts.Done()
-	}
 	return w
 }
 

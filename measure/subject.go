@@ -34,6 +34,7 @@ type layerRun struct {
 	xBad  *Omit             // set where x is not finite
 	avBad *Omit             // set where some v is not finite
 
+	progress *progress
 	overlaps lazy[*overlaps]
 	writes   lazy[*writes]
 	residual lazy[spectrum.Spectrum]
@@ -77,7 +78,8 @@ type basis struct {
 }
 
 func newRun(ctx context.Context, l *head.Layer, opts *Options) *layerRun {
-	r := &layerRun{ctx: ctx, layer: l, opts: opts, keys: make(map[int]*keyState), bad: make([]*Omit, len(l.Pairs))}
+	r := &layerRun{ctx: ctx, layer: l, opts: opts, progress: new(progress),
+		keys: make(map[int]*keyState), bad: make([]*Omit, len(l.Pairs))}
 	for _, p := range l.Pairs {
 		r.heads = append(r.heads, new(headState))
 		if r.keys[p.KVHead] == nil {
@@ -90,14 +92,29 @@ func newRun(ctx context.Context, l *head.Layer, opts *Options) *layerRun {
 // memory is the share of one head in the budget for kept blocks. It changes speed
 // and never a bit: what is not kept is computed again.
 func (r *layerRun) memory() int64 {
-	total := r.opts.Memory
-	if total == 0 {
-		total = DefaultMemory
-	}
-	if share := total / int64(runtime.GOMAXPROCS(0)); share > 0 {
+	if share := r.opts.share(); share > 0 {
 		return share
 	}
 	return -1
+}
+
+// share is that of one head in Memory; not positive: nothing is kept.
+func (o *Options) share() int64 {
+	total := o.Memory
+	if total == 0 {
+		total = DefaultMemory
+	}
+	return total / int64(runtime.GOMAXPROCS(0))
+}
+
+// counts tells the progress of the head of the scores that were computed.
+func (s *Subject) counts() func(scores int) {
+	p, each := s.run.progress, int64(scoreCost(s.pair()))
+	if p.report == nil {
+		return nil
+	}
+	task := len(p.left) - len(s.Layer.Pairs) + s.Index // heads come last
+	return func(scores int) { p.add(task, each*int64(scores)) }
 }
 
 func (s *Subject) pair() head.Pair     { return s.Layer.Pairs[s.Index] }
@@ -265,7 +282,7 @@ func (s *Subject) operator() (*attention.Operator, error) {
 		if s.bad() != nil {
 			return nil, s.bad()
 		}
-		o := &attention.Options{Memory: -1, Tokens: s.Layer.Tokens}
+		o := &attention.Options{Memory: -1, Tokens: s.Layer.Tokens, Progress: s.counts()}
 		if s.run.opts.sigmas {
 			o.Memory = s.run.memory()
 		}
