@@ -3,7 +3,13 @@ package checkpoint
 import (
 	"encoding/binary"
 	"math/bits"
+
+	"github.com/eigenhead/eigenhead/internal/safetensors"
 )
+
+const superblock = 256 // numbers
+
+func half(b []byte) float32 { return safetensors.Half(binary.LittleEndian.Uint16(b)) }
 
 // The IQ2 and IQ3 types look up eight (IQ2) or four (IQ3) magnitudes at once: a
 // number in the file is a place in a codebook of points on a lattice, and the

@@ -2,12 +2,15 @@ package checkpoint
 
 import (
 	"fmt"
-	"math"
 	"slices"
 
+	"github.com/eigenhead/eigenhead/internal/kernel"
 	"github.com/eigenhead/eigenhead/internal/xerr"
 	"github.com/eigenhead/eigenhead/linalg"
 )
+
+// block is how many numbers of MXFP4 have a scale.
+const block = 32
 
 // Scaled joins the two tensors in which safetensors hold MXFP4 (gpt-oss) into one
 // that reads as numbers: t is U8 [..., n, 16], two numbers to a byte, the lower
@@ -39,18 +42,8 @@ func (t *Tensor) scaledRows(dst linalg.Matrix32, from int) error {
 	exponents := t.scales.part.m.Bytes()[t.scales.begin:t.scales.end]
 	return t.guard(func() {
 		for i := range dst.Rows {
-			row, at := dst.Row(i), (from+i)*blocks
-			for b := range blocks {
-				decodePairs(row[b*block:(b+1)*block], bytes[(at+b)*16:(at+b+1)*16], exponents[at+b])
-			}
+			at, end := (from+i)*blocks, (from+i+1)*blocks
+			kernel.DequantMXFP4Pairs(dst.Row(i), bytes[16*at:16*end], exponents[at:end])
 		}
 	})
-}
-
-// decodePairs unpacks one block: numbers 2j and 2j+1 are in byte j.
-func decodePairs(dst []float32, src []byte, exponent byte) {
-	scale := float32(math.Ldexp(1, int(exponent)-128)) // the table is doubled
-	for j, b := range src {
-		dst[2*j], dst[2*j+1] = scale*mxfp4Values[b&15], scale*mxfp4Values[b>>4]
-	}
 }

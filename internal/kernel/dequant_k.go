@@ -10,12 +10,48 @@ package kernel
 //
 // Source: gguf-py/gguf/quants.py and ggml-quants.c (dequantize_row_q*_K).
 type dequantK struct {
+	q2 func(dst *float32, q *byte, scales *float32)
+	q3 func(dst *float32, q, mask *byte, scales *float32)
 	q4 func(dst *float32, q *byte, scales *float32)
 	q5 func(dst *float32, q, high *byte, scales *float32)
 	q6 func(dst *float32, low, high *byte, scales *float32)
 }
 
 const superblock = 256 // numbers
+
+// DequantQ2K stores the numbers of whole Q2_K blocks. It panics where dst is not 256
+// numbers for each 84 bytes of src.
+func DequantQ2K(dst []float32, src []byte) {
+	fit(dst, src, superblock, 84)
+	f := current().dequantK.q2
+	if f == nil {
+		plainQ2K(dst, src)
+		return
+	}
+	var scales [32]float32
+	for ; len(src) > 0; src, dst = src[84:], dst[superblock:] {
+		d, dmin := half(src[80:]), half(src[82:])
+		for g, s := range src[:16] {
+			scales[2*g], scales[2*g+1] = d*float32(s&15), dmin*float32(s>>4)
+		}
+		f(&dst[0], &src[16], &scales[0])
+	}
+}
+
+// DequantQ3K is DequantQ2K for Q3_K, 110 bytes.
+func DequantQ3K(dst []float32, src []byte) {
+	fit(dst, src, superblock, 110)
+	f := current().dequantK.q3
+	if f == nil {
+		plainQ3K(dst, src)
+		return
+	}
+	var scales [16]float32
+	for ; len(src) > 0; src, dst = src[110:], dst[superblock:] {
+		q3Scales(&scales, src)
+		f(&dst[0], &src[32], &src[0], &scales[0])
+	}
+}
 
 // DequantQ4K stores the numbers of whole Q4_K blocks. It panics where dst is not 256
 // numbers for each 144 bytes of src.
@@ -85,6 +121,50 @@ func scaleMin(packed []byte, g int) (scale, low float32) {
 	s := packed[g+4]&15 | packed[g-4]>>6<<4
 	m := packed[g+4]>>4 | packed[g]>>6<<4
 	return float32(s), float32(m)
+}
+
+// q3Scales unpacks the scales of a block of Q3_K: d times 6 bits less 32, of which
+// eight bytes hold the lower four and four bytes the upper two.
+func q3Scales(scales *[16]float32, src []byte) {
+	packed, d := src[96:108:108], half(src[108:])
+	for g := range scales {
+		low, high := packed[g%8]>>(g/8*4)&15, packed[8+g%4]>>(g/4*2)&3
+		scales[g] = d * float32(int(low|high<<4)-32)
+	}
+}
+
+// plainQ2K: 16 groups of 16; scale and minimum are the nibbles of a byte. The
+// 2-bit numbers of groups 2j and 2j+1 (j < 4) are bits 2j of 32 bytes.
+func plainQ2K(dst []float32, src []byte) {
+	for ; len(src) > 0; src, dst = src[84:], dst[superblock:] {
+		scales, q, d, dmin := src[:16], src[16:80], half(src[80:]), half(src[82:])
+		for g, s := range scales {
+			dl, ml := d*float32(s&15), dmin*float32(s>>4)
+			bytes, shift := q[g/8*32+g%2*16:][:16], g%8/2*2
+			x := dst[g*16:][:16]
+			for i, b := range bytes {
+				x[i] = float32(dl*float32(b>>shift&3)) - ml
+			}
+		}
+	}
+}
+
+// plainQ3K is laid out as Q2_K, with a third bit in a mask (4 is taken away where it is
+// clear) and no minimum.
+func plainQ3K(dst []float32, src []byte) {
+	var scales [16]float32
+	for ; len(src) > 0; src, dst = src[110:], dst[superblock:] {
+		q3Scales(&scales, src)
+		mask, q := src[:32], src[32:96]
+		for g, dl := range scales {
+			bytes, bits := q[g/8*32+g%2*16:][:16], mask[g%2*16:][:16]
+			shift, bit := g%8/2*2, g/2
+			x := dst[g*16:][:16]
+			for i, b := range bytes {
+				x[i] = dl * float32(int(b>>shift&3)+int(bits[i]>>bit&1)*4-4)
+			}
+		}
+	}
 }
 
 func plainQ4K(dst []float32, src []byte) {

@@ -25,6 +25,12 @@ func TestDequantizationHasTheTwinsBits(t *testing.T) {
 		{"Q4_K", 256, 144, 0, DequantQ4K, plainQ4K},
 		{"Q5_K", 256, 176, 0, DequantQ5K, plainQ5K},
 		{"Q6_K", 256, 210, 208, DequantQ6K, plainQ6K},
+		{"Q2_K", 256, 84, 80, DequantQ2K, plainQ2K},
+		{"Q3_K", 256, 110, 108, DequantQ3K, plainQ3K},
+		{"IQ4_NL", 32, 18, 0, DequantIQ4NL, plainIQ4NL},
+		{"IQ4_XS", 256, 136, 0, DequantIQ4XS, plainIQ4XS},
+		{"MXFP4", 32, 17, 0, DequantMXFP4, plainMXFP4},
+		{"NVFP4", 64, 36, 0, DequantNVFP4, plainNVFP4},
 	}
 	forced(t, func(t *testing.T) {
 		for _, q := range types {
@@ -55,6 +61,34 @@ func TestDequantizationHasTheTwinsBits(t *testing.T) {
 	})
 }
 
+// MXFP4 of safetensors: all exponents, all bytes, over pieces.
+func TestPairsHaveTheTwinsBits(t *testing.T) {
+	forced(t, func(t *testing.T) {
+		r := rand.New(rand.NewPCG(3, 6))
+		for _, blocks := range []int{0, 1, 2, 3, 255, 256, 257, 1000} {
+			src, exponents := make([]byte, 16*blocks), make([]byte, blocks)
+			for i := range src {
+				src[i] = byte(r.Uint32())
+			}
+			for i := range exponents {
+				exponents[i] = byte(i)
+			}
+			have, want := make([]float32, 32*blocks+1), make([]float32, 32*blocks)
+			have[32*blocks] = 7
+			DequantMXFP4Pairs(have[:32*blocks], src, exponents)
+			plainPairs(want, src, exponents)
+			for i, v := range want {
+				if math.Float32bits(have[i]) != math.Float32bits(v) {
+					t.Fatalf("block %d of %d, number %d: %x, want %x", i/32, blocks, i%32, math.Float32bits(have[i]), math.Float32bits(v))
+				}
+			}
+			if have[32*blocks] != 7 {
+				t.Fatalf("%d blocks wrote past the end", blocks)
+			}
+		}
+	})
+}
+
 func TestDequantizationRefusesPartOfABlock(t *testing.T) {
 	for _, n := range []int{31, 64} {
 		func() {
@@ -79,6 +113,8 @@ func BenchmarkDequant(b *testing.B) {
 		{"F16", 1, 2, WidenF16}, {"BF16", 1, 2, WidenBF16},
 		{"Q4_0", 32, 18, DequantQ40}, {"Q4_1", 32, 20, DequantQ41}, {"Q5_0", 32, 22, DequantQ50}, {"Q5_1", 32, 24, DequantQ51}, {"Q8_0", 32, 34, DequantQ80},
 		{"Q4_K", 256, 144, DequantQ4K}, {"Q5_K", 256, 176, DequantQ5K}, {"Q6_K", 256, 210, DequantQ6K},
+		{"Q2_K", 256, 84, DequantQ2K}, {"Q3_K", 256, 110, DequantQ3K},
+		{"IQ4_NL", 32, 18, DequantIQ4NL}, {"IQ4_XS", 256, 136, DequantIQ4XS}, {"MXFP4", 32, 17, DequantMXFP4}, {"NVFP4", 64, 36, DequantNVFP4},
 	} {
 		src := make([]byte, n/q.numbers*q.bytes)
 		for _, s := range available() {

@@ -75,6 +75,13 @@ func TestUpperHalvesAreCleanAfterEveryKernel(t *testing.T) {
 			"centered":    func() { s.norm.centered(64, &out32[0], &buf32[0], &buf32[64], 1, 2) },
 			"turn":        func() { s.norm.turn(64, &out32[0], &out32[64], &buf32[0], &buf32[64]) },
 			"add32":       func() { s.norm.add(64, &out32[0], &buf32[0]) },
+			"iq4nl":       func() { s.dequantTable.iq4nl(2, &out32[0], &raw[0]) },
+			"iq4xs":       func() { s.dequantTable.iq4xs(&out32[0], &raw[0], &buf32[0]) },
+			"mxfp4":       func() { s.dequantTable.mxfp4(2, &out32[0], &raw[0], &buf32[0]) },
+			"nvfp4":       func() { s.dequantTable.nvfp4(2, &out32[0], &raw[0], &buf32[0]) },
+			"pairs":       func() { s.dequantTable.pairs(2, &out32[0], &raw[0], &raw[64], &buf32[0]) },
+			"q2k":         func() { s.dequantK.q2(&out32[0], &raw[0], &buf32[0]) },
+			"q3k":         func() { s.dequantK.q3(&out32[0], &raw[0], &raw[128], &buf32[0]) },
 			"q6k":         func() { s.dequantK.q6(&out32[0], &raw[0], &raw[128], &buf32[0]) },
 		}
 		for name, call := range kernels {

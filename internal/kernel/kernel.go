@@ -20,23 +20,24 @@ const Variable = "EIGENHEAD_KERNEL"
 
 // set is one implementation of every kernel.
 type set struct {
-	name     string
-	gemm32   tile[float32]
-	gemm64   tile[float64]
-	thin     thin // zero where products with few columns go the ordinary way
-	dot      func(x, y []float64) float64
-	axpy     func(alpha float64, x, y []float64)
-	exp32    func(dst, x []float32, shift float32)
-	exp64    func(dst, x []float64, shift float64)
-	row      row
-	few      few
-	sym      sym
-	lanes    lanes
-	widen    widen
-	dequant  dequant
-	dequantK dequantK
-	activate activate
-	norm     norm
+	name         string
+	gemm32       tile[float32]
+	gemm64       tile[float64]
+	thin         thin // zero where products with few columns go the ordinary way
+	dot          func(x, y []float64) float64
+	axpy         func(alpha float64, x, y []float64)
+	exp32        func(dst, x []float32, shift float32)
+	exp64        func(dst, x []float64, shift float64)
+	row          row
+	few          few
+	sym          sym
+	lanes        lanes
+	widen        widen
+	dequant      dequant
+	dequantK     dequantK
+	dequantTable dequantTable
+	activate     activate
+	norm         norm
 }
 
 // Select returns the name of the set in use: the one that EIGENHEAD_KERNEL

@@ -184,6 +184,41 @@ func q5kAVX2(dst *float32, q *byte, high *byte, scales *float32)
 //go:noescape
 func q6kAVX2(dst *float32, low *byte, high *byte, scales *float32)
 
+// q2kAVX2 stores d_g·q − m_g for the 256 numbers of a block, d_g and m_g by turns in scales, q in the bit pairs of 64 bytes.
+//
+//go:noescape
+func q2kAVX2(dst *float32, q *byte, scales *float32)
+
+// q3kAVX2 stores d_g·(q − 4) for the 256 numbers of a block, q in the bit pairs of 64 bytes and a bit of each of 32.
+//
+//go:noescape
+func q3kAVX2(dst *float32, q *byte, mask *byte, scales *float32)
+
+// iq4nlAVX2 stores d·v, v by nibbles, for the 32 numbers of each of blocks blocks of 18 bytes.
+//
+//go:noescape
+func iq4nlAVX2(blocks int, dst *float32, src *byte)
+
+// mxfp4AVX2 stores d·v, d by the first byte and v by nibbles, for the 32 numbers of each of blocks blocks of 17 bytes.
+//
+//go:noescape
+func mxfp4AVX2(blocks int, dst *float32, src *byte, scales *float32)
+
+// nvfp4AVX2 stores d_g·v, d_g by the first four bytes, each for 16 numbers, and v by nibbles, for the 64 numbers of each of blocks blocks of 36 bytes.
+//
+//go:noescape
+func nvfp4AVX2(blocks int, dst *float32, src *byte, scales *float32)
+
+// pairsAVX2 stores d·v for the 32 numbers of each of blocks blocks, v by nibbles, the lower first, and d by a byte of exponents.
+//
+//go:noescape
+func pairsAVX2(blocks int, dst *float32, src *byte, exponents *byte, scales *float32)
+
+// iq4xsAVX2 stores d_g·v for the 256 numbers of a block, v by the nibbles of 16 bytes for each 32 numbers and d_g in scales.
+//
+//go:noescape
+func iq4xsAVX2(dst *float32, q *byte, scales *float32)
+
 // silu32AVX2 replaces v = x by v·σ(v) over n elements, a positive multiple of 8.
 //
 //go:noescape
@@ -433,6 +468,41 @@ func q5kAVX512(dst *float32, q *byte, high *byte, scales *float32)
 //
 //go:noescape
 func q6kAVX512(dst *float32, low *byte, high *byte, scales *float32)
+
+// q2kAVX512 stores d_g·q − m_g for the 256 numbers of a block, d_g and m_g by turns in scales, q in the bit pairs of 64 bytes.
+//
+//go:noescape
+func q2kAVX512(dst *float32, q *byte, scales *float32)
+
+// q3kAVX512 stores d_g·(q − 4) for the 256 numbers of a block, q in the bit pairs of 64 bytes and a bit of each of 32.
+//
+//go:noescape
+func q3kAVX512(dst *float32, q *byte, mask *byte, scales *float32)
+
+// iq4nlAVX512 stores d·v, v by nibbles, for the 32 numbers of each of blocks blocks of 18 bytes.
+//
+//go:noescape
+func iq4nlAVX512(blocks int, dst *float32, src *byte)
+
+// mxfp4AVX512 stores d·v, d by the first byte and v by nibbles, for the 32 numbers of each of blocks blocks of 17 bytes.
+//
+//go:noescape
+func mxfp4AVX512(blocks int, dst *float32, src *byte, scales *float32)
+
+// nvfp4AVX512 stores d_g·v, d_g by the first four bytes, each for 16 numbers, and v by nibbles, for the 64 numbers of each of blocks blocks of 36 bytes.
+//
+//go:noescape
+func nvfp4AVX512(blocks int, dst *float32, src *byte, scales *float32)
+
+// pairsAVX512 stores d·v for the 32 numbers of each of blocks blocks, v by nibbles, the lower first, and d by a byte of exponents.
+//
+//go:noescape
+func pairsAVX512(blocks int, dst *float32, src *byte, exponents *byte, scales *float32)
+
+// iq4xsAVX512 stores d_g·v for the 256 numbers of a block, v by the nibbles of 16 bytes for each 32 numbers and d_g in scales.
+//
+//go:noescape
+func iq4xsAVX512(dst *float32, q *byte, scales *float32)
 
 // silu32AVX512 replaces v = x by v·σ(v) over n elements, a positive multiple of 16.
 //

@@ -1,8 +1,6 @@
 package main
 
 import (
-	"fmt"
-
 	. "github.com/mmcloughlin/avo/build"
 	. "github.com/mmcloughlin/avo/operand"
 	. "github.com/mmcloughlin/avo/reg"
@@ -79,12 +77,17 @@ func (s isa) nibbleBlocks(t nibbleType) {
 // blocks writes the loop over blocks of 32 numbers in so many bytes; put stores a
 // vector that begins with the given number of the block.
 func (s isa) blocks(name, doc string, bytes int, one func(src Register, put func(q VecVirtual, first int))) {
-	text(name+s.name, "func(blocks int, dst *float32, src *byte)", "%s%s stores %s, for the 32 numbers of each of blocks blocks of %d bytes.", name, s.name, doc, bytes)
+	s.blocksLike(name, "func(blocks int, dst *float32, src *byte)", doc, 32, bytes, one)
+}
+
+// blocksLike is blocks for so many numbers, with a signature that may have more.
+func (s isa) blocksLike(name, signature, doc string, numbers, bytes int, one func(src Register, put func(q VecVirtual, first int))) {
+	text(name+s.name, signature, "%s%s stores %s, for the %d numbers of each of blocks blocks of %d bytes.", name, s.name, doc, numbers, bytes)
 	n, dst, src := pointer("blocks"), pointer("dst"), pointer("src")
 	Label("loop")
 	one(src, func(q VecVirtual, first int) { f32.load(q, Mem{Base: dst, Disp: 4 * first}) })
 	ADDQ(I32(bytes), src)
-	ADDQ(I32(4*32), dst)
+	ADDQ(I32(4*numbers), dst)
 	DECQ(n)
 	JNZ(LabelRef("loop"))
 	leave()
@@ -104,18 +107,9 @@ func (s isa) half(m Mem) VecVirtual {
 // bitOfEach returns the word at m, in each lane shifted so that the bit of this
 // number of a block is the lowest; those of later vectors follow above it.
 func (s isa) bitOfEach(m Mem) VecVirtual {
-	name := fmt.Sprintf("lanes_%d", s.bits)
-	places, ok := constants[name]
-	if !ok {
-		places = GLOBL(name, RODATA|NOPTR)
-		for i := range s.bytes() / 4 {
-			DATA(4*i, U32(i))
-		}
-		constants[name] = places
-	}
 	v := s.vec()
 	VPBROADCASTD(m, v)
-	VPSRLVD(places, v, v)
+	VPSRLVD(s.dwords("lanes", func(i int) int { return i }), v, v)
 	return v
 }
 

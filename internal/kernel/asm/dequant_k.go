@@ -8,7 +8,7 @@ import (
 
 // dequantK writes the readers of one block of 256 numbers of GGUF's K types. Scales
 // are unpacked already: of Q4_K and Q5_K a scale and a minimum for each 32 numbers, of
-// Q6_K a scale for each 16.
+// Q2_K for each 16; of Q3_K and Q6_K a scale for each 16.
 func dequantK(s isa) {
 	const doc = "%s%s stores d_g·q − m_g for the 256 numbers of a block, d_g and m_g by turns in scales, "
 	text("q4k"+s.name, "func(dst *float32, q *byte, scales *float32)", doc+"q in the nibbles of 128 bytes.", "q4k", s.name)
@@ -20,6 +20,47 @@ func dequantK(s isa) {
 	text("q6k"+s.name, "func(dst *float32, low, high *byte, scales *float32)",
 		"q6k%s stores d_g·(q − 32) for the 256 numbers of a block, q in the nibbles of 128 bytes and bit pairs of 64.", s.name)
 	s.sixBits()
+
+	text("q2k"+s.name, "func(dst *float32, q *byte, scales *float32)", "q2k%s stores d_g·q − m_g for the 256 numbers of a block, d_g and m_g by turns in scales, q in the bit pairs of 64 bytes.", s.name)
+	s.bitPairs(nil)
+
+	text("q3k"+s.name, "func(dst *float32, q, mask *byte, scales *float32)", "q3k%s stores d_g·(q − 4) for the 256 numbers of a block, q in the bit pairs of 64 bytes and a bit of each of 32.", s.name)
+	s.bitPairs(pointer("mask"))
+}
+
+// bitPairs writes Q2_K's 16 groups of 16, eight to 32 bytes, or Q3_K's, whose mask
+// has a third bit in place of minima.
+func (s isa) bitPairs(mask Register) {
+	dst, src, scales := pointer("dst"), pointer("q"), pointer("scales")
+	pair, third := s.each(3), s.each(4)
+	for i := 0; i < 64; i += s.bytes() / 4 {
+		v, h := s.vec(), s.vec()
+		VPMOVZXBD(Mem{Base: src, Disp: i}, v)
+		if mask != nil {
+			VPMOVZXBD(Mem{Base: mask, Disp: i % 32}, h)
+		}
+		for k := range 4 {
+			q, d := s.shifted(v, -2*k, pair), s.vec()
+			g := i/32*8 + 2*k + i%32/16
+			to := Mem{Base: dst, Disp: 4 * (16*g + i%16)}
+			if mask != nil {
+				s.or(s.shifted(h, 2-i/32*4-k, third), q, q)
+				VPSUBD(third, q, q)
+				VCVTDQ2PS(q, q)
+				f32.bcast(Mem{Base: scales, Disp: 4 * g}, d)
+				VMULPS(d, q, q)
+				f32.load(q, to)
+				continue
+			}
+			m := s.vec()
+			VCVTDQ2PS(q, q)
+			f32.bcast(Mem{Base: scales, Disp: 8 * g}, d)
+			f32.bcast(Mem{Base: scales, Disp: 8*g + 4}, m)
+			VFMSUB213PS(m, d, q) // as rounded twice: the product is exact
+			f32.load(q, to)
+		}
+	}
+	leave()
 }
 
 // nibbleGroups writes Q4_K's eight groups, two to 32 bytes; high, unless nil, holds a

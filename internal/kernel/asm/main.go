@@ -46,6 +46,7 @@ func main() {
 		peakBits(s)
 		dequant(s)
 		dequantK(s)
+		dequantTable(s)
 		activate(s)
 		norm(s)
 	}
