@@ -1,9 +1,6 @@
 package kernel
 
-import (
-	"sync"
-	"unsafe"
-)
+import "unsafe"
 
 // tile is a micro-kernel: C = A·B or C += A·B over an mr×nr tile that stays in
 // registers through all of k. Element (i, p) of A is a[i·ars+p·aks], (p, j) of
@@ -14,154 +11,161 @@ type tile[E Float] struct {
 	columns   bool
 	run       func(k int, a []E, ars, aks int, b []E, bks int, c []E, ldc int, add bool)
 	transpose func(dst []E, ds int, src []E, ss, rows, cols int)
+	// runs cuts rows of src, ss bytes apart, into runs of nr elements, each in a
+	// panel of its own, ds bytes apart; nil leaves that to the twin.
+	runs func(rows, runs int, src *byte, ss int, dst *byte, ds int)
 }
 
 // Blocking, in elements. A slice of k is short enough for a panel of B to stay
 // in the first-level cache and for one call of a micro-kernel, which cannot be
-// preempted, to take microseconds; a block of A, about 1 MiB, stays in the
-// second with the part of B that a task needs. Tasks that share that part are
-// neighbors in order.
+// preempted, to take microseconds. The panels of a band of columns, over all
+// slices of a group, stay in the second with the rows of A and the tiles of C
+// of one chunk: each number of A is read once for a whole band.
 const (
 	maxK       = 320
-	blockBytes = 840 * maxK * 4 // of A packed at once
-	maxCols    = 4096           // of B packed at once
-	taskRows   = 168
-	taskCols   = 128
-	packStep   = 8 // panels packed by one task
-	fewPanels  = 6 // with fewer panels of A, packing B costs more than it saves
+	maxGroup   = 1024
+	groupStep  = 256 // what groups begin at multiples of: whole blocks of quantized numbers
+	bandBytes  = 768 << 10
+	bandCols   = 256
+	minBands   = 4 // where columns suffice, so that cores share the packing
+	chunkRows  = 168
+	maxPackedA = 1 << 21 // numbers of A packed at once
+	packStep   = 8       // panels packed by one task
+	fewPanels  = 6       // with fewer panels of A, packing B costs more than it saves
 )
 
 // product is one C = A·B on its way through the blocks.
 type product[E Float] struct {
-	t    *tile[E]
-	run  Runner
-	a, b Operand[E]
-	c    []E
-	ldc  int
-	add  bool // C starts the sums
+	t       *tile[E]
+	run     Runner
+	a, b    Operand[E]
+	source  source[E] // of rows of Bᵀ; nil: b
+	c       []E
+	ldc, n  int
+	add     bool // C starts the sums
+	upper   bool // tiles below the diagonal are left out
+	k0, kg  int  // group of k
+	step    int  // slice of it
+	i0      int  // first row of the block at hand
+	rows    int  // of it
+	direct  bool // full panels of A are read where they lie
+	directB bool // the same of B
 
-	p0, kc   int // slice of k
-	i0, rows int // block of rows of A and C
-	j0, cols int // block of columns of B and C
-
-	direct         bool // full panels of A are read where they lie
-	directB        bool // the same of B
-	ars, aks       int  // of packed panels
-	panelA, panelB int  // elements of a packed panel
-	bufA, bufB     []E
+	first    int // panel of the block that bufA begins with
+	ars, aks int // of packed panels
+	panelA   int // elements of a packed panel
+	panelB   int // the same of B
+	bufA     []E
 }
+
+// source stores rows [row, row+rows) of Bᵀ, of each the numbers [from, to), in dst,
+// one after the other.
+type source[E Float] func(dst []E, row, rows, from, to int) error
 
 // multiply walks the blocks. Every element of C sums slice by slice in order of
 // k, and inside a slice one product at a time, so bits depend on no split.
 func multiply[E Float](t *tile[E], run Runner, add bool, m, n, k int, a, b Operand[E], c []E, ldc int) {
-	need(len(a.Data), a.Stride, pick(a.T, k, m), pick(a.T, m, k), "A")
 	need(len(b.Data), b.Stride, pick(b.T, n, k), pick(b.T, k, n), "B")
-	need(len(c), ldc, m, n, "C")
-	w := workspaceOf[E]()
-	defer w.free()
-	p := &product[E]{t: t, run: run, a: a, b: b, c: c, ldc: ldc, add: add}
-	p.direct = !a.T && !t.columns && !aliases[E](a.Stride)
+	p := &product[E]{t: t, run: run, a: a, b: b, c: c, ldc: ldc, n: n, add: add}
 	p.directB = !b.T && !t.columns && !aliases[E](b.Stride) && m <= fewPanels*t.mr
-	step := sliceOf(k)
-	block := blockBytes / (maxK * int(unsafe.Sizeof(E(0)))) / t.mr * t.mr
-	for p.j0 = 0; p.j0 < n; p.j0 += maxCols {
-		p.cols = min(maxCols, n-p.j0)
-		for p.p0 = 0; p.p0 < k; p.p0 += step {
-			p.kc = min(step, k-p.p0)
-			p.layout(w, min(m, block))
-			p.packB()
-			for p.i0 = 0; p.i0 < m; p.i0 += block {
-				p.rows = min(block, m-p.i0)
-				p.packA()
-				p.tiles()
-			}
-		}
+	if err := p.multiply(m, k); err != nil {
+		panic(err) // there is no source to fail
 	}
 }
 
-// sliceOf cuts k evenly into slices of at most maxK.
+func (p *product[E]) multiply(m, k int) error {
+	need(len(p.a.Data), p.a.Stride, pick(p.a.T, k, m), pick(p.a.T, m, k), "A")
+	need(len(p.c), p.ldc, m, p.n, "C")
+	w := workspaceOf[E]()
+	defer w.free()
+	p.direct = !p.a.T && !p.t.columns && !aliases[E](p.a.Stride)
+	group := groupOf(k)
+	block := m
+	if !p.direct {
+		block = max(chunkRows, maxPackedA/group) / p.t.mr * p.t.mr
+	}
+	for p.k0 = 0; p.k0 < k; p.k0 += group {
+		p.kg = min(group, k-p.k0)
+		p.step = sliceOf(p.kg)
+		p.panelB = p.kg * p.t.nr
+		for p.i0 = 0; p.i0 < m; p.i0 += block {
+			p.rows = min(block, m-p.i0)
+			p.packA(w)
+			if err := p.bands(); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// groupOf cuts k evenly into groups of at most maxGroup.
+func groupOf(k int) int {
+	if k <= maxGroup {
+		return k
+	}
+	return ceil(ceil(k, ceil(k, maxGroup)), groupStep) * groupStep
+}
+
+// sliceOf cuts a group evenly into slices of at most maxK.
 func sliceOf(k int) int {
 	n := ceil(k, maxK)
 	return min(k, ceil(ceil(k, n), 8)*8)
 }
 
-// layout sets the shape of packed panels and their buffers.
-func (p *product[E]) layout(w *workspace[E], rows int) {
-	p.panelB = p.t.nr * p.kc
-	panels := ceil(p.cols, p.t.nr)
-	if p.directB {
-		panels = 1 // for the edge
-	}
-	p.bufB = grow(&w.b, panels*p.panelB)
-	p.layoutA(w, rows)
-}
-
-func (p *product[E]) layoutA(w *workspace[E], rows int) {
+// part computes panels [fromJ, toJ) of columns, packed in bufB from panel fromJ
+// on, of panels [fromI, toI) of rows.
+func (p *product[E]) part(fromI, toI, fromJ, toJ int, bufB []E) {
 	t := p.t
-	if p.a.T || t.columns {
-		p.ars, p.aks = 1, t.mr
-		p.panelA = t.mr * p.kc
-	} else {
-		p.ars, p.aks = rowStride[E](p.kc), 1
-		p.panelA = t.mr * p.ars
-	}
-	p.bufA = grow(&w.a, ceil(rows, t.mr)*p.panelA)
-}
-
-// tiles multiplies the packed blocks, in tasks of fixed size.
-func (p *product[E]) tiles() {
-	t := p.t
-	panelsI, panelsJ := ceil(p.rows, t.mr), ceil(p.cols, t.nr)
-	ni, nj := ceil(panelsI, taskRows/t.mr), ceil(panelsJ, taskCols/t.nr)
-	p.run(ni*nj, func(task int) {
-		i, j := task%ni, task/ni
-		p.task(i*panelsI/ni, (i+1)*panelsI/ni, j*panelsJ/nj, (j+1)*panelsJ/nj)
-	})
-}
-
-func (p *product[E]) task(fromI, toI, fromJ, toJ int) {
-	t := p.t
-	add := p.add || p.p0 > 0
 	var edge *workspace[E]
-	for j := fromJ; j < toJ; j++ {
-		cols := min(t.nr, p.cols-j*t.nr)
-		b, bks := p.panelOfB(j, cols)
-		for i := fromI; i < toI; i++ {
-			rows := min(t.mr, p.rows-i*t.mr)
-			a, ars, aks := p.panel(i, rows)
-			c := p.c[(p.i0+i*t.mr)*p.ldc+p.j0+j*t.nr:]
-			if rows == t.mr && cols == t.nr {
-				t.run(p.kc, a, ars, aks, b, bks, c, p.ldc, add)
-				continue
+	for p0 := 0; p0 < p.kg; p0 += p.step {
+		kc := min(p.step, p.kg-p0)
+		add := p.add || p.k0+p0 > 0
+		for j := fromJ; j < toJ; j++ {
+			cols := min(t.nr, p.n-j*t.nr)
+			b, bks := p.panelOfB(j, cols, p0, bufB, (j-fromJ)*p.panelB)
+			end := toI
+			if p.upper { // rows of the block above the panel's end
+				end = min(end, ceil((j+1)*t.nr-p.i0, t.mr))
 			}
-			if edge == nil {
-				edge = workspaceOf[E]()
-				defer edge.free()
+			for i := fromI; i < end; i++ {
+				rows := min(t.mr, p.rows-i*t.mr)
+				a, ars, aks := p.panel(i, rows, p0)
+				c := p.c[(p.i0+i*t.mr)*p.ldc+j*t.nr:]
+				if rows == t.mr && cols == t.nr {
+					t.run(kc, a, ars, aks, b, bks, c, p.ldc, add)
+					continue
+				}
+				if edge == nil {
+					edge = workspaceOf[E]()
+					defer edge.free()
+				}
+				tmp := grow(&edge.c, t.mr*t.nr)
+				t.run(kc, a, ars, aks, b, bks, tmp, t.nr, false)
+				merge(c, p.ldc, tmp, t.nr, rows, cols, add)
 			}
-			tmp := grow(&edge.c, t.mr*t.nr)
-			t.run(p.kc, a, ars, aks, b, bks, tmp, t.nr, false)
-			merge(c, p.ldc, tmp, t.nr, rows, cols, add)
 		}
 	}
 }
 
-// panel returns panel i of A, in place or packed.
-func (p *product[E]) panel(i, rows int) (a []E, ars, aks int) {
+// panel returns panel i of A from p0 of the group on, in place or packed.
+func (p *product[E]) panel(i, rows, p0 int) (a []E, ars, aks int) {
 	if p.direct && rows == p.t.mr {
-		return p.a.Data[(p.i0+i*p.t.mr)*p.a.Stride+p.p0:], p.a.Stride, 1
+		return p.a.Data[(p.i0+i*p.t.mr)*p.a.Stride+p.k0+p0:], p.a.Stride, 1
 	}
-	return p.bufA[i*p.panelA:], p.ars, p.aks
+	return p.bufA[(i-p.first)*p.panelA+p0*p.aks:], p.ars, p.aks
 }
 
-// panelOfB returns panel j of B, in place or packed.
-func (p *product[E]) panelOfB(j, cols int) (b []E, bks int) {
+// panelOfB returns panel j of B from p0 of the group on, in place or packed at a
+// place of buf.
+func (p *product[E]) panelOfB(j, cols, p0 int, buf []E, at int) (b []E, bks int) {
 	switch {
 	case !p.directB:
-		return p.bufB[j*p.panelB:], p.t.nr
+		return buf[at+p0*p.t.nr:], p.t.nr
 	case cols == p.t.nr:
-		return p.b.Data[p.p0*p.b.Stride+p.j0+j*p.t.nr:], p.b.Stride
+		return p.b.Data[(p.k0+p0)*p.b.Stride+j*p.t.nr:], p.b.Stride
 	}
-	return p.bufB, p.t.nr
+	return buf[p0*p.t.nr:], p.t.nr
 }
 
 // merge stores or adds the valid part of an edge tile.
@@ -193,31 +197,6 @@ func rowStride[E Float](n int) int {
 		bytes += 64
 	}
 	return bytes / size
-}
-
-// workspace holds buffers between products. Nothing read from one was not
-// written in the same product.
-type workspace[E Float] struct{ a, b, c []E }
-
-var spaces32 = sync.Pool{New: func() any { return new(workspace[float32]) }}
-var spaces64 = sync.Pool{New: func() any { return new(workspace[float64]) }}
-
-func poolOf[E Float]() *sync.Pool {
-	if unsafe.Sizeof(E(0)) == 4 {
-		return &spaces32
-	}
-	return &spaces64
-}
-
-func workspaceOf[E Float]() *workspace[E] { return poolOf[E]().Get().(*workspace[E]) }
-
-func (w *workspace[E]) free() { poolOf[E]().Put(w) }
-
-func grow[E Float](buf *[]E, n int) []E {
-	if cap(*buf) < n {
-		*buf = make([]E, n)
-	}
-	return (*buf)[:n]
 }
 
 // need panics where a slice is shorter than its shape: assembly would read past it.

@@ -1,7 +1,5 @@
 package kernel
 
-import "unsafe"
-
 // GramRows64 computes C = A·Aᵀ, A [n, k] with stride lda, C [n, n]: the bits of
 // Gemm64's blocked path for the upper triangle, and the same below it. Serial.
 func GramRows64(n, k int, a []float64, lda int, c []float64, ldc int) {
@@ -49,36 +47,9 @@ func upperProduct(add bool, m, n, k int, a, b Operand[float64], c []float64, ldc
 	need(len(a.Data), a.Stride, pick(a.T, k, m), pick(a.T, m, k), "A")
 	need(len(b.Data), b.Stride, pick(b.T, n, k), pick(b.T, k, n), "B")
 	need(len(c), ldc, m, n, "C")
-	t := &current().gemm64
-	w := workspaceOf[float64]()
-	defer w.free()
-	p := &product[float64]{t: t, run: Serial, a: a, b: b, c: c, ldc: ldc, add: add}
-	p.direct = !a.T && !t.columns && !aliases[float64](a.Stride)
-	step := sliceOf(k)
-	block := blockBytes / (maxK * int(unsafe.Sizeof(float64(0)))) / t.mr * t.mr
-	for p.j0 = 0; p.j0 < n; p.j0 += maxCols {
-		p.cols = min(maxCols, n-p.j0)
-		for p.p0 = 0; p.p0 < k; p.p0 += step {
-			p.kc = min(step, k-p.p0)
-			p.layout(w, min(m, block))
-			p.packB()
-			for p.i0 = 0; p.i0 < min(m, p.j0+p.cols); p.i0 += block {
-				p.rows = min(block, m-p.i0)
-				p.packA()
-				p.upper()
-			}
-		}
-	}
-}
-
-// upper multiplies the tiles of a block that reach the diagonal or lie above it.
-func (p *product[E]) upper() {
-	t := p.t
-	panels := ceil(p.rows, t.mr)
-	for j := range ceil(p.cols, t.nr) {
-		if above := p.j0 + (j+1)*t.nr - p.i0; above > 0 { // rows of the block above the panel's end
-			p.task(0, min(panels, ceil(above, t.mr)), j, j+1)
-		}
+	p := &product[float64]{t: &current().gemm64, run: Serial, a: a, b: b, c: c, ldc: ldc, n: n, add: add, upper: true}
+	if err := p.multiply(m, k); err != nil {
+		panic(err) // there is no source to fail
 	}
 }
 

@@ -2,6 +2,7 @@ package kernel
 
 import (
 	"testing"
+	"unsafe"
 
 	"golang.org/x/sys/cpu"
 )
@@ -15,7 +16,7 @@ func TestUpperHalvesAreCleanAfterEveryKernel(t *testing.T) {
 	const upperYMM, upperZMM = 1 << 2, 1 << 6
 	buf := make([]float64, 4096)
 	buf32 := make([]float32, 4096)
-	raw, top := make([]byte, 256), make([]uint32, 16)
+	raw, top := make([]byte, 512), make([]uint32, 16)
 	out, out32 := make([]float64, 4096), make([]float32, 4096)
 	for _, s := range available() {
 		if s == generic {
@@ -29,6 +30,7 @@ func TestUpperHalvesAreCleanAfterEveryKernel(t *testing.T) {
 			"thin":        func() { s.thin.run(3, 9, buf, 9, 1, buf, out) },
 			"transpose32": func() { s.gemm32.transpose(out32, 8, buf32, 16, 8, 16) },
 			"transpose64": func() { s.gemm64.transpose(out, 8, buf, 16, 8, 16) },
+			"packruns":    func() { s.gemm32.runs(2, 2, &raw[0], 64, (*byte)(unsafe.Pointer(&out[0])), 512) },
 			"dot":         func() { s.dot(buf, out) },
 			"axpy":        func() { s.axpy(2, buf, out) },
 			"exp32":       func() { s.exp32(out32, buf32, 1) },

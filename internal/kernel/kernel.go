@@ -105,6 +105,20 @@ func Gemm32(run Runner, m, n, k int, a, b Operand[float32], c []float32, ldc int
 	multiply(&current().gemm32, run, false, m, n, k, a, b, c, ldc)
 }
 
+// GemmFrom32 is Gemm32 for a factor B that is made as it is needed: rows stores
+// rows [row, row+rows) of Bᵀ [n, k], of each the numbers [from, to), in dst, one
+// after the other. It is called at once from several tasks of run, for every
+// number once, or once for each block of some thousand rows of A; from is a
+// multiple of 256 and to another or k. The bits are those of Gemm32. The error
+// is rows', and leaves c undefined.
+func GemmFrom32(run Runner, m, n, k int, a Operand[float32], rows func(dst []float32, row, rows, from, to int) error, c []float32, ldc int) error {
+	if n <= 0 || k <= 0 {
+		panic("kernel: product with an empty source")
+	}
+	p := &product[float32]{t: &current().gemm32, run: run, a: a, source: rows, c: c, ldc: ldc, n: n}
+	return p.multiply(m, k)
+}
+
 // Gemm64 is Gemm32 in float64, with a path of its own for at most eight rows or
 // columns.
 func Gemm64(run Runner, m, n, k int, a, b Operand[float64], c []float64, ldc int) {

@@ -5219,6 +5219,42 @@ one_test:
 	VZEROUPPER
 	RET
 
+// func packrunsAVX2(rows int, runs int, src *byte, ss int, dst *byte, ds int)
+// Requires: AVX, MMX+
+TEXT ·packrunsAVX2(SB), NOSPLIT, $0-48
+	MOVQ rows+0(FP), AX
+	MOVQ runs+8(FP), CX
+	MOVQ src+16(FP), DX
+	MOVQ ss+24(FP), BX
+	MOVQ dst+32(FP), SI
+	MOVQ ds+40(FP), DI
+	LEAQ (DX)(BX*4), R8
+
+row:
+	MOVQ DX, R9
+	MOVQ R8, R10
+	MOVQ SI, R11
+	MOVQ CX, R12
+
+run:
+	PREFETCHT0 (R10)
+	VMOVUPS    (R9), Y0
+	VMOVUPS    32(R9), Y1
+	VMOVUPS    Y0, (R11)
+	VMOVUPS    Y1, 32(R11)
+	ADDQ       $0x40, R10
+	ADDQ       $0x40, R9
+	ADDQ       DI, R11
+	DECQ       R12
+	JNZ        run
+	ADDQ       BX, DX
+	ADDQ       BX, R8
+	ADDQ       $0x40, SI
+	DECQ       AX
+	JNZ        row
+	VZEROUPPER
+	RET
+
 // func gemm32AVX512(k int, a *float32, ars int, aks int, b *float32, bks int, c *float32, ldc int, add int)
 // Requires: AVX, AVX512F, MMX+
 TEXT ·gemm32AVX512(SB), NOSPLIT, $0-72
@@ -10197,6 +10233,43 @@ one:
 one_test:
 	CMPQ AX, $+16
 	JGE  one
+	VZEROUPPER
+	RET
+
+// func packrunsAVX512(rows int, runs int, src *byte, ss int, dst *byte, ds int)
+// Requires: AVX, AVX512F, MMX+
+TEXT ·packrunsAVX512(SB), NOSPLIT, $0-48
+	MOVQ rows+0(FP), AX
+	MOVQ runs+8(FP), CX
+	MOVQ src+16(FP), DX
+	MOVQ ss+24(FP), BX
+	MOVQ dst+32(FP), SI
+	MOVQ ds+40(FP), DI
+	LEAQ (DX)(BX*4), R8
+
+row:
+	MOVQ DX, R9
+	MOVQ R8, R10
+	MOVQ SI, R11
+	MOVQ CX, R12
+
+run:
+	PREFETCHT0 (R10)
+	PREFETCHT0 64(R10)
+	VMOVUPS    (R9), Z0
+	VMOVUPS    64(R9), Z1
+	VMOVUPS    Z0, (R11)
+	VMOVUPS    Z1, 64(R11)
+	ADDQ       $0x80, R10
+	ADDQ       $0x80, R9
+	ADDQ       DI, R11
+	DECQ       R12
+	JNZ        run
+	ADDQ       BX, DX
+	ADDQ       BX, R8
+	ADDQ       $0x80, SI
+	DECQ       AX
+	JNZ        row
 	VZEROUPPER
 	RET
 

@@ -1,58 +1,104 @@
 package kernel
 
-// packB lays the block of B out in panels [kc][nr], zeros to the right; where full
-// panels are read in place, only the edge.
-func (p *product[E]) packB() {
+import "unsafe"
+
+// sourceRows is how many rows of a source are made at a time: they stay in the
+// second-level cache until they are transposed.
+const sourceRows = 16
+
+// packBand lays the panels of a band out as [group][nr], zeros to the right; where
+// full panels are read in place, only the edge.
+func (p *product[E]) packBand(b *band[E]) error {
 	t := p.t
-	panels := ceil(p.cols, t.nr)
-	if p.directB {
-		if from := p.cols / t.nr * t.nr; from < p.cols {
-			packRuns(p.bufB, p.panelB, t.nr, p.b.Data[p.p0*p.b.Stride+p.j0+from:], p.b.Stride, p.kc, p.cols-from)
+	b.w = workspaceOf[E]()
+	panel := p.kg * t.nr
+	from, to := b.from*t.nr, min(p.n, b.to*t.nr) // columns
+	switch {
+	case p.directB:
+		if edge := p.n / t.nr * t.nr; to > edge {
+			b.buf = grow(&b.w.b, panel)
+			packRuns(b.buf, panel, t.nr, p.b.Data[p.k0*p.b.Stride+edge:], p.b.Stride, p.kg, to-edge)
 		}
+		return nil
+	case p.source == nil && !p.b.T:
+		b.buf = grow(&b.w.b, (b.to-b.from)*panel)
+		t.packRuns(b.buf, panel, p.b.Data[p.k0*p.b.Stride+from:], p.b.Stride, p.kg, to-from)
+		return nil
+	}
+	b.buf = grow(&b.w.b, (b.to-b.from)*panel)
+	for j := from; j < to; j += t.nr {
+		dst := b.buf[(j-from)*p.kg:][:panel]
+		cols := min(t.nr, p.n-j)
+		if cols < t.nr {
+			clear(dst)
+		}
+		if p.source == nil {
+			t.transpose(dst, t.nr, p.b.Data[j*p.b.Stride+p.k0:], p.b.Stride, cols, p.kg)
+			continue
+		}
+		for r := 0; r < cols; r += sourceRows {
+			rows := min(sourceRows, cols-r)
+			made := grow(&b.w.a, sourceRows*p.kg)[:rows*p.kg]
+			if err := p.source(made, j+r, rows, p.k0, p.k0+p.kg); err != nil {
+				return err
+			}
+			t.transpose(dst[r:], t.nr, made, p.kg, rows, p.kg)
+		}
+	}
+	return nil
+}
+
+// packA lays the panels of A out that are not read in place, each over the whole
+// group: rows as rows, or columns as runs; zeros below. Transposing is left to
+// micro-kernels that need it.
+func (p *product[E]) packA(w *workspace[E]) {
+	t := p.t
+	p.ars, p.aks, p.panelA = 1, t.mr, t.mr*p.kg
+	if !p.a.T && !t.columns {
+		p.ars, p.aks = rowStride[E](p.kg), 1
+		p.panelA = t.mr * p.ars
+	}
+	panels := ceil(p.rows, t.mr)
+	p.first = 0
+	if p.direct {
+		p.first = p.rows / t.mr // only an edge panel is left
+	}
+	p.bufA = grow(&w.a, (panels-p.first)*p.panelA)
+	tasks := ceil(panels-p.first, packStep)
+	if tasks <= 1 {
+		p.packPanels(p.first, panels)
 		return
 	}
-	p.run(ceil(panels, packStep), func(task int) {
-		j, end := task*packStep, min((task+1)*packStep, panels)
-		if !p.b.T {
-			from := j * t.nr
-			packRuns(p.bufB[j*p.panelB:], p.panelB, t.nr, p.b.Data[p.p0*p.b.Stride+p.j0+from:], p.b.Stride, p.kc, min(end*t.nr, p.cols)-from)
-			return
-		}
-		for ; j < end; j++ {
-			dst := p.bufB[j*p.panelB : (j+1)*p.panelB]
-			p.packTransposed(dst, t.nr, p.b, p.j0+j*t.nr, min(t.nr, p.cols-j*t.nr))
-		}
+	p.run(tasks, func(task int) {
+		from := p.first + task*packStep
+		p.packPanels(from, min(from+packStep, panels))
 	})
 }
 
-// packA lays the panels of A out that are not read in place: rows as rows, or
-// columns as runs; zeros below. Transposing is left to micro-kernels that need it.
-func (p *product[E]) packA() {
+// packPanels packs panels [from, end) of A.
+func (p *product[E]) packPanels(from, end int) {
 	t := p.t
-	panels := ceil(p.rows, t.mr)
-	first := 0
-	if p.direct {
-		first = p.rows / t.mr // only an edge panel is left
+	if from == end {
+		return
 	}
-	p.run(ceil(panels-first, packStep), func(task int) {
-		from := first + task*packStep
-		end := min(from+packStep, panels)
-		if p.a.T {
-			row := from * t.mr
-			packRuns(p.bufA[from*p.panelA:], p.panelA, t.mr, p.a.Data[p.p0*p.a.Stride+p.i0+row:], p.a.Stride, p.kc, min(end*t.mr, p.rows)-row)
-			return
+	if p.a.T {
+		row := from * t.mr
+		packRuns(p.bufA[(from-p.first)*p.panelA:], p.panelA, t.mr, p.a.Data[p.k0*p.a.Stride+p.i0+row:], p.a.Stride, p.kg, min(end*t.mr, p.rows)-row)
+		return
+	}
+	for i := from; i < end; i++ {
+		dst := p.bufA[(i-p.first)*p.panelA:][:p.panelA]
+		src := p.a.Data[(p.i0+i*t.mr)*p.a.Stride+p.k0:]
+		rows := min(t.mr, p.rows-i*t.mr)
+		if !t.columns {
+			packRows(dst, p.ars, src, p.a.Stride, rows, p.kg, t.mr)
+			continue
 		}
-		for i := from; i < end; i++ {
-			dst := p.bufA[i*p.panelA : (i+1)*p.panelA]
-			row := p.i0 + i*t.mr
-			rows := min(t.mr, p.rows-i*t.mr)
-			if t.columns {
-				p.packTransposed(dst, t.mr, p.a, row, rows)
-				continue
-			}
-			packRows(dst, p.ars, p.a.Data[row*p.a.Stride+p.p0:], p.a.Stride, rows, p.kc, t.mr)
+		if rows < t.mr {
+			clear(dst)
 		}
-	})
+		t.transpose(dst, t.mr, src, p.a.Stride, rows, p.kg)
+	}
 }
 
 // packRuns cuts k rows of width elements into runs of full, each in a panel of its
@@ -73,21 +119,34 @@ func packRuns[E Float](dst []E, panel, full int, src []E, stride, k, width int) 
 	}
 }
 
+// runsCall is how many runs one call of assembly packs: some twenty microseconds
+// where they come from memory.
+const runsCall = 1024
+
+// packRuns is packRuns into panels of nr, whole runs in assembly.
+func (t *tile[E]) packRuns(dst []E, panel int, src []E, stride, k, width int) {
+	whole := width / t.nr
+	if t.runs == nil || whole == 0 {
+		packRuns(dst, panel, t.nr, src, stride, k, width)
+		return
+	}
+	size := int(unsafe.Sizeof(E(0)))
+	step := max(1, runsCall/whole)
+	for q := 0; q < k; q += step {
+		t.runs(min(step, k-q), whole, (*byte)(unsafe.Pointer(&src[q*stride])), stride*size,
+			(*byte)(unsafe.Pointer(&dst[q*t.nr])), panel*size)
+	}
+	if from := whole * t.nr; from < width {
+		packRuns(dst[whole*panel:], panel, t.nr, src[from:], stride, k, width-from)
+	}
+}
+
 // packRows copies rows of k elements and clears those up to full.
 func packRows[E Float](dst []E, ds int, src []E, stride, rows, k, full int) {
 	for i := range rows {
 		copy(dst[i*ds:i*ds+k], src[i*stride:i*stride+k])
 	}
 	clear(dst[rows*ds : full*ds])
-}
-
-// packTransposed lays rows from … from+width of o, sliced to kc, out as columns
-// of a panel [kc][full].
-func (p *product[E]) packTransposed(dst []E, full int, o Operand[E], from, width int) {
-	if width < full {
-		clear(dst)
-	}
-	p.t.transpose(dst, full, o.Data[from*o.Stride+p.p0:], o.Stride, width, p.kc)
 }
 
 // plainTranspose stores the transpose of src, rows × cols, in dst.

@@ -19,7 +19,7 @@ func Pack64(k, n int, b Operand[float64]) *Packed64 {
 	pk := &Packed64{n: n, k: k, panel: k * t.nr, t: t}
 	pk.data = make([]float64, ceil(n, t.nr)*pk.panel)
 	if !b.T {
-		packRuns(pk.data, pk.panel, t.nr, b.Data, b.Stride, k, n)
+		t.packRuns(pk.data, pk.panel, b.Data, b.Stride, k, n)
 		return pk
 	}
 	for j := 0; j < n; j += t.nr {
@@ -40,14 +40,13 @@ func (pk *Packed64) Mul(m int, a []float64, lda, from, to int, c []float64, ldc 
 	w := workspaceOf[float64]()
 	defer w.free()
 	p := &product[float64]{t: t, run: Serial, a: Operand[float64]{Data: a, Stride: lda}, c: c, ldc: ldc,
-		rows: m, cols: to - from, panelB: pk.panel}
+		n: to - from, rows: m, panelB: pk.panel}
 	p.direct = !t.columns && !aliases[float64](lda)
-	step := sliceOf(pk.k)
-	for p.p0 = 0; p.p0 < pk.k; p.p0 += step {
-		p.kc = min(step, pk.k-p.p0)
-		p.bufB = pk.data[from/t.nr*pk.panel+p.p0*t.nr:]
-		p.layoutA(w, m)
-		p.packA()
-		p.tiles()
+	group := groupOf(pk.k)
+	for p.k0 = 0; p.k0 < pk.k; p.k0 += group {
+		p.kg = min(group, pk.k-p.k0)
+		p.step = sliceOf(p.kg)
+		p.packA(w)
+		p.part(0, ceil(m, t.mr), 0, ceil(p.n, t.nr), pk.data[from/t.nr*pk.panel+p.k0*t.nr:])
 	}
 }

@@ -49,6 +49,7 @@ func main() {
 		dequantTable(s)
 		activate(s)
 		norm(s)
+		packRuns(s)
 	}
 	transpose32()
 	transpose64()

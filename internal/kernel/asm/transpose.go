@@ -72,3 +72,49 @@ func transpose64() {
 	JNZ(LabelRef("loop"))
 	leave()
 }
+
+// packRuns writes the packing of an operand whose rows lie as the micro-kernel
+// takes them: runs of two vectors, each row's next one in another panel.
+func packRuns(s isa) {
+	name := "packruns" + s.name
+	width := 2 * s.bytes()
+	text(name, "func(rows, runs int, src *byte, ss int, dst *byte, ds int)",
+		"%s cuts rows that lie ss bytes apart into runs of %d bytes, and stores run j of row i at dst + j·ds + %d·i.", name, width, width)
+	rows := pointer("rows")
+	runs := pointer("runs")
+	src := pointer("src")
+	ss := pointer("ss")
+	dst := pointer("dst")
+	ds := pointer("ds")
+	soon := GP64() // four rows on: strides are beyond what the CPU foresees
+	LEAQ(Mem{Base: src, Index: ss, Scale: 4}, soon)
+	from, ahead, to, left := GP64(), GP64(), GP64(), GP64()
+	v := s.vecs(2)
+	Label("row")
+	MOVQ(src, from)
+	MOVQ(soon, ahead)
+	MOVQ(dst, to)
+	MOVQ(runs, left)
+	Label("run")
+	PREFETCHT0(Mem{Base: ahead})
+	if width > 64 {
+		PREFETCHT0(Mem{Base: ahead, Disp: 64})
+	}
+	for i := range v {
+		VMOVUPS(Mem{Base: from, Disp: i * s.bytes()}, v[i])
+	}
+	for i := range v {
+		VMOVUPS(v[i], Mem{Base: to, Disp: i * s.bytes()})
+	}
+	ADDQ(Imm(uint64(width)), ahead)
+	ADDQ(Imm(uint64(width)), from)
+	ADDQ(ds, to)
+	DECQ(left)
+	JNZ(LabelRef("run"))
+	ADDQ(ss, src)
+	ADDQ(ss, soon)
+	ADDQ(Imm(uint64(width)), dst)
+	DECQ(rows)
+	JNZ(LabelRef("row"))
+	leave()
+}

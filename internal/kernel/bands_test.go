@@ -1,0 +1,134 @@
+package kernel
+
+import (
+	"errors"
+	"math"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"testing"
+)
+
+// several runs tasks on so many goroutines.
+func several(workers int) Runner {
+	return func(n int, f func(i int)) {
+		var next atomic.Int64
+		var wait sync.WaitGroup
+		for range workers {
+			wait.Go(func() {
+				for i := int(next.Add(1)) - 1; i < n; i = int(next.Add(1)) - 1 {
+					f(i)
+				}
+			})
+		}
+		wait.Wait()
+	}
+}
+
+// Shapes with several bands, chunks and groups, and the edges of each.
+var banded = [][3]int{{1, 1, 1}, {3, 700, 40}, {400, 300, 576}, {700, 97, 64}, {340, 260, 1300}, {15, 33, 2500}}
+
+// Whoever packs a band and whoever multiplies by it, and whether its numbers lie in
+// memory or are made as they are needed, the bits are the same.
+func TestBandsGiveTheSameBits(t *testing.T) {
+	forced(t, func(t *testing.T) {
+		r := rand.New(rand.NewPCG(41, 42))
+		for _, z := range banded {
+			m, n, k := z[0], z[1], z[2]
+			a, b := drawOperand[float32](r, m, k, false), drawOperand[float32](r, k, n, true)
+			want := make([]float32, m*n)
+			Gemm32(Serial, m, n, k, a, b, want, n)
+			rows := func(dst []float32, row, rows, from, to int) error {
+				if from%groupStep != 0 || to != k && to%groupStep != 0 || len(dst) != rows*(to-from) {
+					t.Errorf("asked for [%d, %d) × [%d, %d) in %d numbers", row, row+rows, from, to, len(dst))
+				}
+				for i := range rows {
+					copy(dst[i*(to-from):(i+1)*(to-from)], b.Data[(row+i)*b.Stride+from:])
+				}
+				return nil
+			}
+			for workers := range 4 {
+				got, made := make([]float32, m*n), make([]float32, m*n)
+				run := several(workers + 1)
+				Gemm32(run, m, n, k, a, b, got, n)
+				if err := GemmFrom32(run, m, n, k, a, rows, made, n); err != nil {
+					t.Fatal(err)
+				}
+				for i, v := range want {
+					if math.Float32bits(got[i]) != math.Float32bits(v) || math.Float32bits(made[i]) != math.Float32bits(v) {
+						t.Fatalf("%v, %d workers, element %d: %g, made %g, want %g", z, workers+1, i, got[i], made[i], v)
+					}
+				}
+			}
+		}
+	})
+}
+
+func TestSourceFails(t *testing.T) {
+	broken := errors.New("broken")
+	a := Operand[float32]{Data: make([]float32, 400*64), Stride: 64}
+	c := make([]float32, 400*900)
+	for _, at := range []int{0, 500, 899} {
+		for workers := range 4 {
+			err := GemmFrom32(several(workers+1), 400, 900, 64, a, func(dst []float32, row, rows, from, to int) error {
+				clear(dst)
+				if row <= at && at < row+rows {
+					return broken
+				}
+				return nil
+			}, c, 900)
+			if err != broken {
+				t.Fatalf("row %d, %d workers: %v, want the source's error", at, workers+1, err)
+			}
+		}
+	}
+}
+
+// A worker that panics leaves none waiting for its band.
+func TestSourcePanics(t *testing.T) {
+	a := Operand[float32]{Data: make([]float32, 400*64), Stride: 64}
+	c := make([]float32, 400*900)
+	var panics atomic.Int64
+	run := func(n int, f func(i int)) {
+		several(3)(n, func(i int) {
+			defer func() {
+				if recover() != nil {
+					panics.Add(1)
+				}
+			}()
+			f(i)
+		})
+	}
+	err := GemmFrom32(run, 400, 900, 64, a, func(dst []float32, row, rows, from, to int) error {
+		if row == 320 {
+			panic("source")
+		}
+		clear(dst)
+		return nil
+	}, c, 900)
+	if panics.Load() != 1 || err != nil {
+		t.Fatalf("%d panics and %v, want one panic", panics.Load(), err)
+	}
+}
+
+// Runs of whole vectors and what is left of a row are packed as the twin packs them.
+func TestPackedRunsAgree(t *testing.T) {
+	r := rand.New(rand.NewPCG(51, 52))
+	for _, s := range available() {
+		nr := s.gemm32.nr
+		for _, k := range []int{1, 2, 37, 1030} {
+			for _, width := range []int{1, nr - 1, nr, nr + 1, 3*nr + 5} {
+				src := drawOperand[float32](r, k, width, false)
+				panels := ceil(width, nr)
+				got, want := make([]float32, panels*k*nr), make([]float32, panels*k*nr)
+				s.gemm32.packRuns(got, k*nr, src.Data, src.Stride, k, width)
+				packRuns(want, k*nr, nr, src.Data, src.Stride, k, width)
+				for i, v := range want {
+					if got[i] != v {
+						t.Fatalf("%s [%d, %d]: element %d is %g, want %g", s.name, k, width, i, got[i], v)
+					}
+				}
+			}
+		}
+	}
+}
