@@ -1,9 +1,12 @@
 package attention
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"runtime"
+	"slices"
 	"testing"
 
 	"github.com/eigenhead/eigenhead/head"
@@ -305,6 +308,60 @@ func TestOverlapsAgainstTwin(t *testing.T) {
 		}
 	}
 	near(t, "overlap of a field and its negative", 0, got.At(0, 2), -1, 1e-12)
+}
+
+// Several groups of heads, keys shared out of order, more tokens than go together.
+func TestOverlapsOfManyHeads(t *testing.T) {
+	const n, T, d = 7, 300, 64
+	pairs := make([]head.Pair, n)
+	for h := range pairs {
+		pairs[h] = gaussianPair(uint64(h), T, d, head.Causal)
+		if h >= 3 {
+			pairs[h].K = pairs[h%3].K
+		}
+	}
+	pairs[5].Scale = -1
+	got, _, err := Overlaps(pairs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for h := range pairs {
+		for g := range h {
+			x, y := twinField(pairs[h], Full), twinField(pairs[g], Full)
+			want := linalg.Dot(x.Data, y.Data) / linalg.Frobenius(x) / linalg.Frobenius(y)
+			near(t, "overlap", n*h+g, got.At(h, g), want, 1e-13)
+		}
+	}
+	was := runtime.GOMAXPROCS(1)
+	one, _, err := Overlaps(pairs)
+	runtime.GOMAXPROCS(was)
+	if err != nil || !slices.Equal(one.Data, got.Data) {
+		t.Errorf("one core gives other bits (%v)", err)
+	}
+	for h := range pairs { // powers of two, which the plain way cannot hold
+		pairs[h].Q = pairs[h].Q.Clone()
+		linalg.Scale(0x1p400, pairs[h].Q.Data)
+		if h < 3 {
+			pairs[h].K = pairs[h].K.Clone()
+			linalg.Scale(0x1p-500, pairs[h].K.Data)
+		} else {
+			pairs[h].K = pairs[h%3].K
+		}
+	}
+	far, _, err := Overlaps(pairs)
+	if err != nil || !slices.Equal(far.Data, got.Data) {
+		t.Errorf("powers of two change the cosines (%v)", err)
+	}
+	pairs[4].Scale = 0
+	if _, defined, err := Overlaps(pairs); err != nil || defined[4] || !defined[3] {
+		t.Errorf("a head of scale 0 is defined %v (%v)", defined[4], err)
+	}
+	pairs[2].Q.Set(7, 3, math.Inf(1))
+	pairs[1].K.Set(9, 5, math.NaN())
+	var bad *NonFiniteError
+	if _, _, err := Overlaps(pairs); !errors.As(err, &bad) || bad.Tensor != "k" || bad.Token != 9 || bad.Col != 5 || bad.ID != pairs[1].ID {
+		t.Errorf("error is %v", err)
+	}
 }
 
 // theory.md 1.5: spreads 1/T for separate keys, 1/√(T·d) for shared ones.

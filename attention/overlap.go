@@ -3,6 +3,7 @@ package attention
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/eigenhead/eigenhead/head"
 	"github.com/eigenhead/eigenhead/linalg"
@@ -20,7 +21,8 @@ import (
 //
 // It panics if the heads differ in T or d. Heads with the same K data share its
 // centering and products. Accuracy: absolute, about ε·d·(‖Q‖‖K_c‖/‖E‖)² of the
-// heads. Cost: O(n²·T·d²) for n heads.
+// heads. Cost: O(n²·T·d²) for n heads, halved by symmetry; memory for the centered
+// keys and, on each core, for 768·n·d numbers.
 // Errors: *NonFiniteError.
 func Overlaps(pairs []head.Pair) (cosines linalg.Matrix, defined []bool, err error) {
 	n := len(pairs)
@@ -28,35 +30,25 @@ func Overlaps(pairs []head.Pair) (cosines linalg.Matrix, defined []bool, err err
 	if n == 0 {
 		return cosines, defined, nil
 	}
-	f, err := newFields(pairs)
-	if err != nil {
-		return linalg.Matrix{}, nil, err
-	}
-	group := max(1, overlapCols/f.d) // heads multiplied at once
-	for from := 0; from < n; from += group {
-		to := min(from+group, n)
-		// [Q_from … Q_to)ᵀ·[Q_from … Q_n) in one product: [(to−from)·d, (n−from)·d]
-		g := linalg.New((to-from)*f.d, (n-from)*f.d)
-		linalg.MulTA(g, f.q.ColSlice(from*f.d, to*f.d), f.q.ColSlice(from*f.d, n*f.d))
-		for h := from; h < to; h++ {
-			row := g.RowSlice((h-from)*f.d, (h-from+1)*f.d)
-			for other := h; other < n; other++ {
-				k := f.keyGram(f.key[h], f.key[other])
-				cosines.Set(h, other, traceProduct(row.ColSlice((other-from)*f.d, (other-from+1)*f.d), k))
-			}
+	f := newFields(pairs)
+	f.multiply()
+	if f.extreme() {
+		if err := nonFinite(pairs); err != nil {
+			return linalg.Matrix{}, nil, err
 		}
+		f.moderate()
+		f.multiply()
 	}
 	norms := make([]float64, n)
 	for h := range n {
-		norms[h] = math.Sqrt(max(0, cosines.At(h, h)))
-		// Queries and keys have Frobenius norm 1 here or are zero.
-		defined[h] = norms[h] > 4*0x1p-26*math.Sqrt(float64(f.d))
+		norms[h] = math.Sqrt(max(0, f.inner.At(h, h)))
+		defined[h] = norms[h] > 4*0x1p-26*math.Sqrt(float64(f.d))*math.Sqrt(f.q2[h])*math.Sqrt(f.k2[h])
 	}
 	for h := range n {
 		for g := h; g < n; g++ {
 			c := 0.0
 			if defined[h] && defined[g] {
-				c = min(max(cosines.At(h, g)/norms[h]/norms[g], -1), 1)
+				c = min(max(f.sign(h)*f.sign(g)*f.inner.At(h, g)/norms[h]/norms[g], -1), 1)
 				if h == g {
 					c = 1
 				}
@@ -68,95 +60,88 @@ func Overlaps(pairs []head.Pair) (cosines linalg.Matrix, defined []bool, err err
 	return cosines, defined, nil
 }
 
-// overlapCols is how many columns of queries are multiplied at once: enough for the
-// product to be efficient, few enough for its result to be small.
-const overlapCols = 256
+// overlapCols is how many columns of queries are multiplied by all that follow, and
+// overlapRows how many tokens are laid side by side for it: enough for the product to
+// be efficient, few enough to stay in cache.
+const (
+	overlapCols = 256
+	overlapRows = 256
+)
 
-// fields holds queries and centered keys side by side, each head's of norm 1.
+// fields holds what the inner products of energy fields are made of.
 type fields struct {
 	d     int
-	q, k  linalg.Matrix            // [T, n·d], [T, distinct·d]
-	key   []int                    // index into k by head
-	grams map[[2]int]linalg.Matrix // K_aᵀK_b
+	pairs []head.Pair
+	keys  []linalg.Matrix // distinct ones, centered
+	key   []int           // index into keys by head
+	order []int           // heads, those with the same keys side by side
+
+	queryExponents, keyExponents []int // of powers of two taken out; nil: none
+
+	inner  linalg.Matrix // ⟨E_h, E_g⟩ for all pairs, without scales
+	q2, k2 []float64     // ‖Q_h‖² and ‖K_h‖² by head
 }
 
-func newFields(pairs []head.Pair) (*fields, error) {
+func newFields(pairs []head.Pair) *fields {
 	T, d := pairs[0].T(), pairs[0].Dim()
-	f := &fields{d: d, q: linalg.New(T, len(pairs)*d), key: make([]int, len(pairs)), grams: map[[2]int]linalg.Matrix{}}
+	f := &fields{d: d, pairs: pairs, key: make([]int, len(pairs)), order: make([]int, len(pairs))}
 	var distinct []linalg.Matrix
 	for h, p := range pairs {
 		if p.T() != T || p.Dim() != d || p.K.Rows != T || p.K.Cols != d {
 			panic(fmt.Sprintf("attention: Overlaps: head %v is [%d, %d], the first [%d, %d]", p.ID, p.T(), p.Dim(), T, d))
 		}
-		if i, j, found := p.Q.NonFinite(); found {
-			return nil, &NonFiniteError{ID: p.ID, Tensor: "q", Token: i, Col: j, Value: p.Q.At(i, j)}
-		}
-		unit(f.q.ColSlice(h*d, (h+1)*d), p.Q, p.Scale < 0)
-		if p.Scale == 0 {
-			unit(f.q.ColSlice(h*d, (h+1)*d), linalg.New(T, d), false)
-		}
-		f.key[h] = -1
-		for a, k := range distinct {
-			if sameData(k, p.K) {
-				f.key[h] = a
-			}
-		}
+		f.order[h] = h
+		f.key[h] = slices.IndexFunc(distinct, func(k linalg.Matrix) bool { return sameData(k, p.K) })
 		if f.key[h] < 0 {
-			if i, j, found := p.K.NonFinite(); found {
-				return nil, &NonFiniteError{ID: p.ID, Tensor: "k", Token: i, Col: j, Value: p.K.At(i, j)}
-			}
 			f.key[h] = len(distinct)
 			distinct = append(distinct, p.K)
+			f.keys = append(f.keys, linalg.Center(p.K))
 		}
 	}
-	f.k = linalg.New(T, len(distinct)*d)
-	for a, k := range distinct {
-		unit(f.k.ColSlice(a*d, (a+1)*d), linalg.Center(k), false)
-	}
-	return f, nil
+	slices.SortStableFunc(f.order, func(g, h int) int { return f.key[g] - f.key[h] })
+	return f
 }
 
-// keyGram returns K_aᵀ·K_b [d, d], computed once per pair.
-func (f *fields) keyGram(a, b int) linalg.Matrix {
-	if g, ok := f.grams[[2]int{a, b}]; ok {
-		return g
-	}
-	g := linalg.New(f.d, f.d)
-	linalg.MulTA(g, f.k.ColSlice(a*f.d, (a+1)*f.d), f.k.ColSlice(b*f.d, (b+1)*f.d))
-	f.grams[[2]int{a, b}] = g
-	return g
-}
-
-// traceProduct returns Σ_ij g_ij·k_ij: tr((Q_hᵀQ_g)(K_hᵀK_g)ᵀ).
-func traceProduct(g, k linalg.Matrix) float64 {
-	sum := 0.0
-	for i := range g.Rows {
-		sum += linalg.Dot(g.Row(i), k.Row(i))
-	}
-	return sum
-}
-
-// unit stores ±m/‖m‖_F, or zeros. Cosines do not see the factor taken out.
-func unit(dst, m linalg.Matrix, negate bool) {
-	norm := linalg.Frobenius(m)
-	if negate {
-		norm = -norm
-	}
-	inverse := 1 / norm
-	for i := range m.Rows {
-		row := dst.Row(i)
-		switch {
-		case norm == 0:
-			clear(row)
-		case math.IsInf(inverse, 0) || inverse == 0: // at the ends of the range
-			for j, v := range m.Row(i) {
-				row[j] = v / norm
-			}
-		default:
-			copy(row, m.Row(i))
-			linalg.Scale(inverse, row)
+// nonFinite locates the first NaN or infinity.
+func nonFinite(pairs []head.Pair) error {
+	for _, p := range pairs {
+		if i, j, found := p.Q.NonFinite(); found {
+			return &NonFiniteError{ID: p.ID, Tensor: "q", Token: i, Col: j, Value: p.Q.At(i, j)}
+		}
+		if i, j, found := p.K.NonFinite(); found {
+			return &NonFiniteError{ID: p.ID, Tensor: "k", Token: i, Col: j, Value: p.K.At(i, j)}
 		}
 	}
+	return nil
+}
+
+// extreme reports whether a product may have left the range of float64, or whether
+// something is not finite. Zero is suspect too: its square may have underflowed.
+func (f *fields) extreme() bool {
+	bad := func(x float64) bool { return !(x > 0x1p-300 && x < 0x1p300) }
+	return slices.ContainsFunc(f.q2, bad) || slices.ContainsFunc(f.k2, bad)
+}
+
+// moderate takes powers of two out of queries and keys: cosines do not see them.
+func (f *fields) moderate() {
+	f.queryExponents, f.keyExponents = make([]int, len(f.pairs)), make([]int, len(f.keys))
+	for h, p := range f.pairs {
+		_, f.queryExponents[h] = math.Frexp(p.Q.MaxAbs()) // 0 for 0
+	}
+	for a, k := range f.keys {
+		_, f.keyExponents[a] = math.Frexp(k.MaxAbs())
+	}
+}
+
+// sign is that of the head's scale.
+func (f *fields) sign(h int) float64 {
+	switch s := f.pairs[h].Scale; {
+	case s > 0:
+		return 1
+	case s < 0:
+		return -1
+	}
+	return 0
 }
 
 // sameData reports whether two matrices are views of the same memory.

@@ -27,6 +27,18 @@ func New(rows, cols int) Matrix {
 	return Matrix{Rows: rows, Cols: cols, Stride: cols, Data: make([]float64, rows*cols)}
 }
 
+// Reuse returns a matrix of the given shape in the memory of m, or in more where that
+// is too small. Its elements are anything: what m held is lost.
+func Reuse(m Matrix, rows, cols int) Matrix { return resized(m, rows, cols, cols) }
+
+// resized is Reuse with a stride of at least cols.
+func resized(m Matrix, rows, cols, stride int) Matrix {
+	if cap(m.Data) < rows*stride {
+		m.Data = make([]float64, rows*stride)
+	}
+	return Matrix{Rows: rows, Cols: cols, Stride: stride, Data: m.Data[:rows*stride]}
+}
+
 // Row returns row i as a slice that shares the matrix's data.
 func (m Matrix) Row(i int) []float64 { return m.Data[i*m.Stride : i*m.Stride+m.Cols] }
 
@@ -135,11 +147,14 @@ func (m Matrix32) ColSlice(from, to int) Matrix32 {
 // Float64 returns a compact float64 copy; every float32 is exact in float64.
 func (m Matrix32) Float64() Matrix {
 	c := New(m.Rows, m.Cols)
-	for i := range m.Rows {
-		dst := c.Row(i)
-		for j, v := range m.Row(i) {
-			dst[j] = float64(v)
-		}
-	}
+	m.Into(c)
 	return c
+}
+
+// Into stores m in dst as float64. It panics if the shapes differ. Cost: one pass.
+func (m Matrix32) Into(dst Matrix) {
+	check(dst.Rows == m.Rows && dst.Cols == m.Cols, "Into", shape32(m), shape(dst))
+	for i := range m.Rows {
+		kernel.Double(dst.Row(i), m.Row(i))
+	}
 }

@@ -63,6 +63,34 @@ func Gram(a Matrix) Matrix {
 	return g
 }
 
+// GramPart computes the first rows of aᵀ·a:
+//
+//	dst = aᵀ[:m]·a
+//
+// Shapes: dst [m, n], m ≤ n, a [k, n]. The first m columns of dst are exactly
+// symmetric. Panics if the shapes do not fit. Serial. Accuracy: as Mul. Cost: that of
+// what lies on and above the diagonal.
+func GramPart(dst, a Matrix) {
+	gramPart("GramPart", dst, a, kernel.GramPart64)
+	Mirror(dst)
+}
+
+// AddGramPart adds to dst what GramPart computes, on and above the diagonal: Mirror
+// completes it. As GramPart otherwise.
+func AddGramPart(dst, a Matrix) { gramPart("AddGramPart", dst, a, kernel.AddGramPart64) }
+
+// Mirror makes the first columns of dst [m, n], m ≤ n, symmetric: what lies above the
+// diagonal of [m, m] is copied below it.
+func Mirror(dst Matrix) {
+	check(dst.Rows <= dst.Cols, "Mirror", shape(dst))
+	kernel.Mirror64(dst.Rows, dst.Data, dst.Stride)
+}
+
+func gramPart(op string, dst, a Matrix, f func(m, n, k int, a []float64, lda int, c []float64, ldc int)) {
+	check(dst.Rows <= dst.Cols && dst.Cols == a.Cols && dst.Rows > 0 && a.Rows > 0, op, shape(dst), shape(a))
+	f(dst.Rows, dst.Cols, a.Rows, a.Data, a.Stride, dst.Data, dst.Stride)
+}
+
 // Mul32 computes dst = a·b in float32, in parallel over fixed output blocks, so
 // the bits do not depend on the number of cores. As Mul otherwise.
 func Mul32(dst, a, b Matrix32) {

@@ -39,7 +39,7 @@ func GramValues(a Matrix) ([]float64, error) {
 	t := newReduction(a.Cols)
 	defer reductions.Put(t)
 	if a.Rows > 0 && a.Cols > 0 {
-		kernel.UpperGram64(t.n, a.Rows, a.Data, a.Stride, t.a.Data, t.a.Stride)
+		kernel.GramPart64(t.n, t.n, a.Rows, a.Data, a.Stride, t.a.Data, t.a.Stride)
 	} else {
 		clear(t.a.Data)
 	}
@@ -102,14 +102,6 @@ func newReduction(n int) *reduction {
 		clear(t.a.Row(i)[from:])
 	}
 	return t
-}
-
-// resized returns a matrix in the memory of m, or in more; its elements are anything.
-func resized(m Matrix, rows, cols, stride int) Matrix {
-	if cap(m.Data) < rows*stride {
-		m.Data = make([]float64, rows*stride)
-	}
-	return Matrix{Rows: rows, Cols: cols, Stride: stride, Data: m.Data[:rows*stride]}
 }
 
 // values returns the eigenvalues of a, smallest first.

@@ -2,6 +2,7 @@ package measure
 
 import (
 	"math"
+	"sync"
 
 	"github.com/eigenhead/eigenhead/internal/par"
 	"github.com/eigenhead/eigenhead/linalg"
@@ -83,14 +84,12 @@ func writesByGrams(av linalg.Matrix, wo linalg.Matrix32, n int) *writes {
 	par.Do((n+group-1)/group, func(i int) {
 		from := i * group
 		to := min(n, from+group)
-		left, all := linalg.New((to-from)*dv, (n-from)*dv), linalg.New((to-from)*dv, (n-from)*dv)
-		linalg.MulTA(left, av.ColSlice(from*dv, to*dv), av.ColSlice(from*dv, n*dv))
-		part := linalg.New(all.Rows, all.Cols)
-		for r := 0; r < wo.Rows; r += writeRows {
-			tile := wo.RowSlice(r, min(wo.Rows, r+writeRows)).ColSlice(from*dv, n*dv).Float64()
-			linalg.MulTA(part, tile.ColSlice(0, all.Rows), tile)
-			linalg.Axpy(1, part.Data, all.Data)
+		space, _ := writeSpaces.Get().(*writeSpace)
+		if space == nil {
+			space = new(writeSpace)
 		}
+		defer writeSpaces.Put(space)
+		left, all := space.grams((to-from)*dv, av.ColSlice(from*dv, n*dv), wo.ColSlice(from*dv, n*dv))
 		for h := from; h < to; h++ {
 			for g := h; g < n; g++ {
 				sum := 0.0
@@ -120,7 +119,27 @@ func writesByGrams(av linalg.Matrix, wo linalg.Matrix32, n int) *writes {
 }
 
 // gramCols is how many columns of A·V and of W_O are multiplied by all that follow.
-const gramCols = 128
+const gramCols = 256
+
+// writeSpace is memory for the two Gram matrices of some heads with all that follow.
+type writeSpace struct{ left, all, tile linalg.Matrix }
+
+var writeSpaces sync.Pool
+
+// grams returns the first m rows of avᵀ·av and woᵀ·wo.
+func (s *writeSpace) grams(m int, av linalg.Matrix, wo linalg.Matrix32) (left, all linalg.Matrix) {
+	s.left, s.all = linalg.Reuse(s.left, m, av.Cols), linalg.Reuse(s.all, m, av.Cols)
+	linalg.GramPart(s.left, av)
+	clear(s.all.Data)
+	for r := 0; r < wo.Rows; r += writeRows {
+		tile := wo.RowSlice(r, min(wo.Rows, r+writeRows))
+		s.tile = linalg.Reuse(s.tile, tile.Rows, tile.Cols)
+		tile.Into(s.tile)
+		linalg.AddGramPart(s.all, s.tile)
+	}
+	linalg.Mirror(s.all)
+	return s.left, s.all
+}
 
 // Between them squares and their sums keep their digits.
 const (

@@ -15,22 +15,21 @@ func gram(n, k int, a Operand[float64], c []float64, ldc int) {
 	b := a
 	b.T = !a.T
 	upperProduct(false, n, n, k, a, b, c, ldc)
-	mirror(n, c, ldc)
+	Mirror64(n, c, ldc)
 }
 
-// GramPart64 computes the first m rows of C = Aᵀ·A, A [k, n], m ≤ n, as GramCols64
-// does all: C [m, n], whose first m columns are symmetric.
+// GramPart64 computes the first m rows of C = Aᵀ·A, A [k, n], on and above the
+// diagonal, as GramCols64 does all: C [m, n]. Left of it, C holds what it held or
+// what belongs there: Mirror64 completes it. Serial.
 func GramPart64(m, n, k int, a []float64, lda int, c []float64, ldc int) {
 	left := Operand[float64]{Data: a, Stride: lda, T: true}
 	upperProduct(false, m, n, k, left, Operand[float64]{Data: a, Stride: lda}, c, ldc)
-	mirror(m, c, ldc)
 }
 
-// UpperGram64 is GramCols64 for the upper triangle of C alone: below it, C holds
-// what it held or what belongs there.
-func UpperGram64(n, k int, a []float64, lda int, c []float64, ldc int) {
+// AddGramPart64 computes C += Aᵀ·A as GramPart64 does C = Aᵀ·A.
+func AddGramPart64(m, n, k int, a []float64, lda int, c []float64, ldc int) {
 	left := Operand[float64]{Data: a, Stride: lda, T: true}
-	upperProduct(false, n, n, k, left, Operand[float64]{Data: a, Stride: lda}, c, ldc)
+	upperProduct(true, m, n, k, left, Operand[float64]{Data: a, Stride: lda}, c, ldc)
 }
 
 // AddUpper64 computes C += Aᵀ·B for the upper triangle of C [n, n], A and B [k, n];
@@ -53,9 +52,9 @@ func upperProduct(add bool, m, n, k int, a, b Operand[float64], c []float64, ldc
 	}
 }
 
-// mirror copies what lies above the diagonal of C [n, n] below it, in squares that
+// Mirror64 copies what lies above the diagonal of C [n, n] below it, in squares that
 // stay in the first-level cache.
-func mirror(n int, c []float64, ldc int) {
+func Mirror64(n int, c []float64, ldc int) {
 	const side = 32
 	transpose := current().gemm64.transpose
 	for i := 0; i < n; i += side {

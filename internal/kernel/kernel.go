@@ -31,6 +31,7 @@ type set struct {
 	row          row
 	few          few
 	sym          sym
+	double       func(n int, dst *float64, src *float32)
 	lanes        lanes
 	widen        widen
 	dequant      dequant

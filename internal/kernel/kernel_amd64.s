@@ -1579,6 +1579,45 @@ test1:
 	VZEROUPPER
 	RET
 
+// func doubleAVX2(n int, dst *float64, src *float32)
+// Requires: AVX
+TEXT ·doubleAVX2(SB), NOSPLIT, $0-24
+	MOVQ n+0(FP), AX
+	MOVQ dst+8(FP), CX
+	MOVQ src+16(FP), DX
+	JMP  many_test
+
+many:
+	VCVTPS2PD (DX), Y0
+	VMOVUPD   Y0, (CX)
+	VCVTPS2PD 16(DX), Y0
+	VMOVUPD   Y0, 32(CX)
+	VCVTPS2PD 32(DX), Y0
+	VMOVUPD   Y0, 64(CX)
+	VCVTPS2PD 48(DX), Y0
+	VMOVUPD   Y0, 96(CX)
+	ADDQ      $+64, DX
+	ADDQ      $+128, CX
+	SUBQ      $+16, AX
+
+many_test:
+	CMPQ AX, $+16
+	JGE  many
+	JMP  one_test
+
+one:
+	VCVTPS2PD (DX), Y0
+	VMOVUPD   Y0, (CX)
+	ADDQ      $+16, DX
+	ADDQ      $+32, CX
+	SUBQ      $+4, AX
+
+one_test:
+	CMPQ AX, $+4
+	JGE  one
+	VZEROUPPER
+	RET
+
 // func thin64AVX2(blocks int, k int, a *float64, ars int, aks int, x *float64, c *float64)
 // Requires: AVX, FMA3
 TEXT ·thin64AVX2(SB), NOSPLIT, $0-56
@@ -7397,6 +7436,45 @@ loop1:
 test1:
 	CMPQ AX, $+8
 	JGE  block1
+	VZEROUPPER
+	RET
+
+// func doubleAVX512(n int, dst *float64, src *float32)
+// Requires: AVX, AVX512F
+TEXT ·doubleAVX512(SB), NOSPLIT, $0-24
+	MOVQ n+0(FP), AX
+	MOVQ dst+8(FP), CX
+	MOVQ src+16(FP), DX
+	JMP  many_test
+
+many:
+	VCVTPS2PD (DX), Z0
+	VMOVUPD   Z0, (CX)
+	VCVTPS2PD 32(DX), Z0
+	VMOVUPD   Z0, 64(CX)
+	VCVTPS2PD 64(DX), Z0
+	VMOVUPD   Z0, 128(CX)
+	VCVTPS2PD 96(DX), Z0
+	VMOVUPD   Z0, 192(CX)
+	ADDQ      $+128, DX
+	ADDQ      $+256, CX
+	SUBQ      $+32, AX
+
+many_test:
+	CMPQ AX, $+32
+	JGE  many
+	JMP  one_test
+
+one:
+	VCVTPS2PD (DX), Z0
+	VMOVUPD   Z0, (CX)
+	ADDQ      $+32, DX
+	ADDQ      $+64, CX
+	SUBQ      $+8, AX
+
+one_test:
+	CMPQ AX, $+8
+	JGE  one
 	VZEROUPPER
 	RET
 

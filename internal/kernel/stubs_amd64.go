@@ -94,6 +94,11 @@ func symrows64AVX2(k int, a *float64, ars int, xr *float64, yr *float64, x *floa
 //go:noescape
 func rowsum64AVX2(n int, rows int, a *float64, ars int, x *float64, xs int, y *float64)
 
+// doubleAVX2 stores n numbers, a multiple of 4, as float64.
+//
+//go:noescape
+func doubleAVX2(n int, dst *float64, src *float32)
+
 // thin64AVX2 computes C += A·X for blocks·4 rows. Element (i, p) of A is a[i·ars+p·aks], X is [k, 8] and C [blocks·4, 8], both compact.
 //
 //go:noescape
@@ -383,6 +388,11 @@ func symrows64AVX512(k int, a *float64, ars int, xr *float64, yr *float64, x *fl
 //
 //go:noescape
 func rowsum64AVX512(n int, rows int, a *float64, ars int, x *float64, xs int, y *float64)
+
+// doubleAVX512 stores n numbers, a multiple of 8, as float64.
+//
+//go:noescape
+func doubleAVX512(n int, dst *float64, src *float32)
 
 // thin64AVX512 computes C += A·X for blocks·8 rows. Element (i, p) of A is a[i·ars+p·aks], X is [k, 8] and C [blocks·8, 8], both compact.
 //

@@ -84,3 +84,26 @@ func TestPeakBitsFindsEveryNonFinite(t *testing.T) {
 		}
 	})
 }
+
+func TestDoubleIsExact(t *testing.T) {
+	forced(t, func(t *testing.T) {
+		r := rand.New(rand.NewPCG(51, 52))
+		for _, n := range lengths() {
+			src := make([]float32, n)
+			for i := range src {
+				src[i] = math.Float32frombits(r.Uint32()) // denormals, infinities and NaN among them
+			}
+			dst := make([]float64, n+1)
+			dst[n] = 7
+			Double(dst, src)
+			for i, v := range src {
+				if got := dst[i]; got != float64(v) && !(got != got && v != v) {
+					t.Fatalf("%d of %d: %g, want %g", i, n, got, v)
+				}
+			}
+			if dst[n] != 7 {
+				t.Errorf("Double of %d wrote past the end", n)
+			}
+		}
+	})
+}
