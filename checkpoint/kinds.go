@@ -24,7 +24,7 @@ func float(name string) func([]float32, []byte) {
 }
 
 // kinds are all types of GGUF with their sizes. Types without a reader can be
-// listed and skipped. Those that most files have are read by internal/kernel.
+// listed and skipped.
 //
 // Source: ggml-common.h and gguf-py's constants.py (GGML_QUANT_SIZES).
 var kinds = []*kind{
@@ -42,23 +42,23 @@ var kinds = []*kind{
 	{"Q5_K", 13, 256, 176, kernel.DequantQ5K},
 	{"Q6_K", 14, 256, 210, kernel.DequantQ6K},
 	{"Q8_K", 15, 256, 292, nil},
-	{"IQ2_XXS", 16, 256, 66, decodeIQ2XXS},
-	{"IQ2_XS", 17, 256, 74, decodeIQ2XS},
-	{"IQ3_XXS", 18, 256, 98, decodeIQ3XXS},
-	{"IQ1_S", 19, 256, 50, decodeIQ1S},
+	{"IQ2_XXS", 16, 256, 66, kernel.DequantIQ2XXS},
+	{"IQ2_XS", 17, 256, 74, kernel.DequantIQ2XS},
+	{"IQ3_XXS", 18, 256, 98, kernel.DequantIQ3XXS},
+	{"IQ1_S", 19, 256, 50, kernel.DequantIQ1S},
 	{"IQ4_NL", 20, 32, 18, kernel.DequantIQ4NL},
-	{"IQ3_S", 21, 256, 110, decodeIQ3S},
-	{"IQ2_S", 22, 256, 82, decodeIQ2S},
+	{"IQ3_S", 21, 256, 110, kernel.DequantIQ3S},
+	{"IQ2_S", 22, 256, 82, kernel.DequantIQ2S},
 	{"IQ4_XS", 23, 256, 136, kernel.DequantIQ4XS},
 	{"I8", 24, 1, 1, nil},
 	{"I16", 25, 1, 2, nil},
 	{"I32", 26, 1, 4, nil},
 	{"I64", 27, 1, 8, nil},
 	{"F64", 28, 1, 8, float("F64")},
-	{"IQ1_M", 29, 256, 56, decodeIQ1M},
+	{"IQ1_M", 29, 256, 56, kernel.DequantIQ1M},
 	{"BF16", 30, 1, 2, float("BF16")},
-	{"TQ1_0", 34, 256, 54, decodeTQ1},
-	{"TQ2_0", 35, 256, 66, decodeTQ2},
+	{"TQ1_0", 34, 256, 54, kernel.DequantTQ1},
+	{"TQ2_0", 35, 256, 66, kernel.DequantTQ2},
 	{"MXFP4", 39, 32, 17, kernel.DequantMXFP4},
 	{"NVFP4", 40, 64, 36, kernel.DequantNVFP4},
 	{"Q1_0", 41, 128, 18, nil},

@@ -19,30 +19,40 @@ type dequant struct {
 
 // DequantQ40 stores the numbers of whole Q4_0 blocks, d·(q − 8). It panics where dst
 // is not 32 numbers for each 18 bytes of src.
-func DequantQ40(dst []float32, src []byte) { dequantize(current().dequant.q40, plainQ40, dst, src, 18) }
+func DequantQ40(dst []float32, src []byte) {
+	dequantize(current().dequant.q40, plainQ40, dst, src, dequantBlock, 18)
+}
 
 // DequantQ41 is DequantQ40 for Q4_1: d·q + m, 20 bytes.
-func DequantQ41(dst []float32, src []byte) { dequantize(current().dequant.q41, plainQ41, dst, src, 20) }
+func DequantQ41(dst []float32, src []byte) {
+	dequantize(current().dequant.q41, plainQ41, dst, src, dequantBlock, 20)
+}
 
 // DequantQ50 is DequantQ40 for Q5_0: d·(q − 16), 22 bytes.
-func DequantQ50(dst []float32, src []byte) { dequantize(current().dequant.q50, plainQ50, dst, src, 22) }
+func DequantQ50(dst []float32, src []byte) {
+	dequantize(current().dequant.q50, plainQ50, dst, src, dequantBlock, 22)
+}
 
 // DequantQ51 is DequantQ40 for Q5_1: d·q + m, 24 bytes.
-func DequantQ51(dst []float32, src []byte) { dequantize(current().dequant.q51, plainQ51, dst, src, 24) }
+func DequantQ51(dst []float32, src []byte) {
+	dequantize(current().dequant.q51, plainQ51, dst, src, dequantBlock, 24)
+}
 
 // DequantQ80 is DequantQ40 for Q8_0: d·q, 34 bytes.
-func DequantQ80(dst []float32, src []byte) { dequantize(current().dequant.q80, plainQ80, dst, src, 34) }
+func DequantQ80(dst []float32, src []byte) {
+	dequantize(current().dequant.q80, plainQ80, dst, src, dequantBlock, 34)
+}
 
 const dequantBlock = 32 // numbers
 
-func dequantize(f func(blocks int, dst *float32, src *byte), plain func(dst []float32, src []byte), dst []float32, src []byte, bytes int) {
-	blocks := fit(dst, src, dequantBlock, bytes)
+func dequantize(f func(blocks int, dst *float32, src *byte), plain func(dst []float32, src []byte), dst []float32, src []byte, numbers, bytes int) {
+	blocks := fit(dst, src, numbers, bytes)
 	if f == nil {
 		plain(dst, src)
 		return
 	}
-	for i := 0; i < blocks; i += piece / dequantBlock {
-		f(min(piece/dequantBlock, blocks-i), &dst[i*dequantBlock], &src[i*bytes])
+	for i := 0; i < blocks; i += piece / numbers {
+		f(min(piece/numbers, blocks-i), &dst[i*numbers], &src[i*bytes])
 	}
 }
 

@@ -50,7 +50,7 @@ func tabulate(f func(b byte) float32) *[256]float32 {
 // DequantIQ4NL stores the numbers of whole IQ4_NL blocks. It panics where dst is not 32
 // numbers for each 18 bytes of src.
 func DequantIQ4NL(dst []float32, src []byte) {
-	dequantize(current().dequantTable.iq4nl, plainIQ4NL, dst, src, 18)
+	dequantize(current().dequantTable.iq4nl, plainIQ4NL, dst, src, dequantBlock, 18)
 }
 
 // DequantIQ4XS is DequantIQ4NL for IQ4_XS, 256 numbers for each 136 bytes.

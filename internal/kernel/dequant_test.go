@@ -31,6 +31,15 @@ func TestDequantizationHasTheTwinsBits(t *testing.T) {
 		{"IQ4_XS", 256, 136, 0, DequantIQ4XS, plainIQ4XS},
 		{"MXFP4", 32, 17, 0, DequantMXFP4, plainMXFP4},
 		{"NVFP4", 64, 36, 0, DequantNVFP4, plainNVFP4},
+		{"TQ1_0", 256, 54, 52, DequantTQ1, plainTQ1},
+		{"TQ2_0", 256, 66, 64, DequantTQ2, plainTQ2},
+		{"IQ2_XXS", 256, 66, 0, DequantIQ2XXS, plainLattice(&iq2xxs)},
+		{"IQ2_XS", 256, 74, 0, DequantIQ2XS, plainLattice(&iq2xs)},
+		{"IQ2_S", 256, 82, 0, DequantIQ2S, plainLattice(&iq2s)},
+		{"IQ3_XXS", 256, 98, 0, DequantIQ3XXS, plainLattice(&iq3xxs)},
+		{"IQ3_S", 256, 110, 0, DequantIQ3S, plainLattice(&iq3s)},
+		{"IQ1_S", 256, 50, 0, DequantIQ1S, plainLattice(&iq1s)},
+		{"IQ1_M", 256, 56, 54, DequantIQ1M, plainLattice(&iq1m)},
 	}
 	forced(t, func(t *testing.T) {
 		for _, q := range types {
@@ -59,6 +68,10 @@ func TestDequantizationHasTheTwinsBits(t *testing.T) {
 			}
 		}
 	})
+}
+
+func plainLattice(t *latticeType) func(dst []float32, src []byte) {
+	return func(dst []float32, src []byte) { t.dequant(&latticeSet{}, dst, src) }
 }
 
 // MXFP4 of safetensors: all exponents, all bytes, over pieces.
@@ -115,8 +128,14 @@ func BenchmarkDequant(b *testing.B) {
 		{"Q4_K", 256, 144, DequantQ4K}, {"Q5_K", 256, 176, DequantQ5K}, {"Q6_K", 256, 210, DequantQ6K},
 		{"Q2_K", 256, 84, DequantQ2K}, {"Q3_K", 256, 110, DequantQ3K},
 		{"IQ4_NL", 32, 18, DequantIQ4NL}, {"IQ4_XS", 256, 136, DequantIQ4XS}, {"MXFP4", 32, 17, DequantMXFP4}, {"NVFP4", 64, 36, DequantNVFP4},
+		{"TQ1_0", 256, 54, DequantTQ1}, {"TQ2_0", 256, 66, DequantTQ2}, {"IQ1_S", 256, 50, DequantIQ1S}, {"IQ1_M", 256, 56, DequantIQ1M},
+		{"IQ2_XXS", 256, 66, DequantIQ2XXS}, {"IQ2_XS", 256, 74, DequantIQ2XS}, {"IQ2_S", 256, 82, DequantIQ2S},
+		{"IQ3_XXS", 256, 98, DequantIQ3XXS}, {"IQ3_S", 256, 110, DequantIQ3S},
 	} {
 		src := make([]byte, n/q.numbers*q.bytes)
+		for i := range src {
+			src[i] = byte(i*7+i>>8) &^ 0x44 // no subnormal scales
+		}
 		for _, s := range available() {
 			b.Run(q.name+"/"+s.name, func(b *testing.B) {
 				was := active

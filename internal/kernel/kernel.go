@@ -37,6 +37,8 @@ type set struct {
 	dequant      dequant
 	dequantK     dequantK
 	dequantTable dequantTable
+	lattice      latticeSet
+	ternary      ternary
 	activate     activate
 	norm         norm
 }

@@ -36,6 +36,8 @@ var avx512 = &set{
 	dequant:      dequant{q40: q40AVX512, q41: q41AVX512, q50: q50AVX512, q51: q51AVX512, q80: q80AVX512},
 	dequantK:     dequantK{q2: q2kAVX512, q3: q3kAVX512, q4: q4kAVX512, q5: q5kAVX512, q6: q6kAVX512},
 	dequantTable: dequantTable{iq4nl: iq4nlAVX512, iq4xs: iq4xsAVX512, mxfp4: mxfp4AVX512, nvfp4: nvfp4AVX512, pairs: pairsAVX512},
+	lattice:      latticeSet{eights: eightsAVX512, fours: foursAVX512, shifts: shiftsAVX512},
+	ternary:      ternary{tq1: tq1AVX512, tq2: tq2AVX512},
 	activate: activate{
 		width: 16, silu: activation{silu32AVX512, siluby32AVX512}, geluTanh: activation{gelutanh32AVX512, gelutanhby32AVX512},
 		gelu: activation{gelu32AVX512, geluby32AVX512}, softcap: softcap32AVX512, clamped: clamped32AVX512,
@@ -64,6 +66,8 @@ var avx2 = &set{
 	dequant:      dequant{q40: q40AVX2, q41: q41AVX2, q50: q50AVX2, q51: q51AVX2, q80: q80AVX2},
 	dequantK:     dequantK{q2: q2kAVX2, q3: q3kAVX2, q4: q4kAVX2, q5: q5kAVX2, q6: q6kAVX2},
 	dequantTable: dequantTable{iq4nl: iq4nlAVX2, iq4xs: iq4xsAVX2, mxfp4: mxfp4AVX2, nvfp4: nvfp4AVX2, pairs: pairsAVX2},
+	lattice:      latticeSet{eights: eightsAVX2, fours: foursAVX2, shifts: shiftsAVX2},
+	ternary:      ternary{tq1: tq1AVX2, tq2: tq2AVX2},
 	activate: activate{
 		width: 8, silu: activation{silu32AVX2, siluby32AVX2}, geluTanh: activation{gelutanh32AVX2, gelutanhby32AVX2},
 		gelu: activation{gelu32AVX2, geluby32AVX2}, softcap: softcap32AVX2, clamped: clamped32AVX2,

@@ -224,6 +224,31 @@ func pairsAVX2(blocks int, dst *float32, src *byte, exponents *byte, scales *flo
 //go:noescape
 func iq4xsAVX2(dst *float32, q *byte, scales *float32)
 
+// eightsAVX2 stores ±d_g·v, v by bit pairs of codes, for the 256 numbers of a block.
+//
+//go:noescape
+func eightsAVX2(dst *float32, codes *uint16, signs *byte, scales *float32, levels *float32)
+
+// foursAVX2 stores ±d_g·v, v by three of four bits of codes, for the 256 numbers of a block.
+//
+//go:noescape
+func foursAVX2(dst *float32, codes *uint16, signs *byte, scales *float32, levels *float32)
+
+// shiftsAVX2 stores d_g·(v ± ⅛), v by bit pairs of codes, for the 256 numbers of a block.
+//
+//go:noescape
+func shiftsAVX2(dst *float32, codes *uint16, signs *byte, scales *float32, levels *float32)
+
+// tq2AVX2 stores d·(q − 1), q in the bit pairs of 64 bytes, for the 256 numbers of each of blocks blocks of 66 bytes.
+//
+//go:noescape
+func tq2AVX2(blocks int, dst *float32, src *byte)
+
+// tq1AVX2 stores d·(q − 1), q in the base-3 digits of 52 bytes, for the 256 numbers of each of blocks blocks of 54 bytes.
+//
+//go:noescape
+func tq1AVX2(blocks int, dst *float32, src *byte)
+
 // silu32AVX2 replaces v = x by v·σ(v) over n elements, a positive multiple of 8.
 //
 //go:noescape
@@ -518,6 +543,31 @@ func pairsAVX512(blocks int, dst *float32, src *byte, exponents *byte, scales *f
 //
 //go:noescape
 func iq4xsAVX512(dst *float32, q *byte, scales *float32)
+
+// eightsAVX512 stores ±d_g·v, v by bit pairs of codes, for the 256 numbers of a block.
+//
+//go:noescape
+func eightsAVX512(dst *float32, codes *uint16, signs *byte, scales *float32, levels *float32)
+
+// foursAVX512 stores ±d_g·v, v by three of four bits of codes, for the 256 numbers of a block.
+//
+//go:noescape
+func foursAVX512(dst *float32, codes *uint16, signs *byte, scales *float32, levels *float32)
+
+// shiftsAVX512 stores d_g·(v ± ⅛), v by bit pairs of codes, for the 256 numbers of a block.
+//
+//go:noescape
+func shiftsAVX512(dst *float32, codes *uint16, signs *byte, scales *float32, levels *float32)
+
+// tq2AVX512 stores d·(q − 1), q in the bit pairs of 64 bytes, for the 256 numbers of each of blocks blocks of 66 bytes.
+//
+//go:noescape
+func tq2AVX512(blocks int, dst *float32, src *byte)
+
+// tq1AVX512 stores d·(q − 1), q in the base-3 digits of 52 bytes, for the 256 numbers of each of blocks blocks of 54 bytes.
+//
+//go:noescape
+func tq1AVX512(blocks int, dst *float32, src *byte)
 
 // silu32AVX512 replaces v = x by v·σ(v) over n elements, a positive multiple of 16.
 //

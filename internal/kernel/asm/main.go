@@ -48,6 +48,8 @@ func main() {
 		dequant(s)
 		dequantK(s)
 		dequantTable(s)
+		lattice(s)
+		ternary(s)
 		activate(s)
 		norm(s)
 		packRuns(s)
