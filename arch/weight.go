@@ -117,29 +117,45 @@ func (w Weight) LoadRows(dst linalg.Matrix32, from int) error {
 	})
 }
 
+// Reader returns a function that fills dst with the numbers of the weight from
+// (row, col) on, read from the file anew each time; several may run at once. col
+// and dst's columns are multiples of checkpoint.BlockStep, or end with a row. It
+// panics for a weight that is Transposed. Errors as Load.
+func (w Weight) Reader() func(dst linalg.Matrix32, row, col int) error {
+	if w.transposed {
+		panic("arch: Reader of " + w.Name() + ", which the file holds transposed")
+	}
+	if w.order == nil {
+		return w.block
+	}
+	at := make([]int, w.Out) // the file's row of each row
+	for i := range at {
+		at[w.order(i)] = i
+	}
+	return func(dst linalg.Matrix32, row, col int) error {
+		for i := range dst.Rows {
+			if err := w.block(dst.RowSlice(i, i+1), at[row+i], col); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+}
+
 // rows reads rows as the file holds them and checks them.
-func (w Weight) rows(dst linalg.Matrix32, from int) error {
-	if err := w.tensor.Rows(dst, w.row(from)); err != nil {
+func (w Weight) rows(dst linalg.Matrix32, from int) error { return w.block(dst, from, 0) }
+
+// block reads a part of some rows as the file holds them and checks it.
+func (w Weight) block(dst linalg.Matrix32, row, col int) error {
+	if err := w.tensor.Block(dst, w.row(row), col); err != nil {
 		return err
 	}
 	for i := range dst.Rows {
 		if j := nonFinite(dst.Row(i)); j >= 0 {
-			return notFinite(w.c.Path, w.Name(), fmt.Sprintf("[%d %d]", w.row(from+i), j), dst.Row(i)[j])
+			return notFinite(w.c.Path, w.Name(), fmt.Sprintf("[%d %d]", w.row(row+i), col+j), dst.Row(i)[j])
 		}
 	}
 	return nil
-}
-
-// InOrder reports whether the file holds the map row by row in its own order, so
-// that a part of it can be read alone.
-func (l Linear) InOrder() bool { return !l.transposed && l.order == nil }
-
-// Part returns rows [lo, hi) of a linear map. It panics unless the map is InOrder.
-func (l Linear) Part(lo, hi int) Linear {
-	if !l.InOrder() || lo < 0 || hi > l.Out {
-		panic(fmt.Sprintf("arch: Part [%d, %d) of %s [%d %d], which the file holds in another order", lo, hi, l.Name(), l.Out, l.In))
-	}
-	return l.part(lo, hi)
 }
 
 // part returns rows [lo, hi) of a linear map that the file holds in order.

@@ -35,14 +35,14 @@ func kindNamed(name string) *kind {
 	return kinds[slices.IndexFunc(kinds, func(k *kind) bool { return k.name == name })]
 }
 
-// scaledRows is Rows of a joined tensor; cols is the length of a row.
-func (t *Tensor) scaledRows(dst linalg.Matrix32, from int) error {
-	blocks := dst.Cols / block
+// scaledBlock is Block of a joined tensor; cols is the length of a row.
+func (t *Tensor) scaledBlock(dst linalg.Matrix32, row, col, cols int) error {
 	bytes := t.part.m.Bytes()[t.begin:t.end]
 	exponents := t.scales.part.m.Bytes()[t.scales.begin:t.scales.end]
 	return t.guard(func() {
 		for i := range dst.Rows {
-			at, end := (from+i)*blocks, (from+i+1)*blocks
+			at := ((row+i)*cols + col) / block
+			end := at + dst.Cols/block
 			kernel.DequantMXFP4Pairs(dst.Row(i), bytes[16*at:16*end], exponents[at:end])
 		}
 	})

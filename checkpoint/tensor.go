@@ -51,28 +51,43 @@ func (t *Tensor) Readable() bool { return t.kind != nil && t.kind.decode != nil 
 // Cost: only the bytes of those rows are touched; no allocation if dst is compact
 // in its rows.
 func (t *Tensor) Rows(dst linalg.Matrix32, from int) error {
+	if len(t.Shape) != 2 || dst.Cols != t.Shape[1] {
+		panic(fmt.Sprintf("checkpoint: Rows of %s %v into [%d, %d]", t.Name, t.Shape, dst.Rows, dst.Cols))
+	}
+	return t.Block(dst, from, 0)
+}
+
+// BlockStep is what a block's columns begin and end at multiples of, if not at the
+// ends of a row: no type has larger blocks of numbers.
+const BlockStep = 256
+
+// Block is Rows for columns [col, col+dst.Cols) alone. It panics where they begin
+// or end inside a block of a quantised type.
+func (t *Tensor) Block(dst linalg.Matrix32, row, col int) error {
 	raw, err := t.raw()
 	if err != nil {
 		return err
 	}
-	if len(t.Shape) != 2 || dst.Cols != t.Shape[1] || from < 0 || dst.Rows > t.Shape[0]-from {
-		panic(fmt.Sprintf("checkpoint: Rows of %s %v into [%d, %d] from row %d", t.Name, t.Shape, dst.Rows, dst.Cols, from))
+	if len(t.Shape) != 2 || row < 0 || col < 0 || dst.Rows > t.Shape[0]-row || dst.Cols > t.Shape[1]-col ||
+		col%t.kind.block != 0 || dst.Cols%t.kind.block != 0 {
+		panic(fmt.Sprintf("checkpoint: block of %s %v into [%d, %d] from [%d, %d]", t.Name, t.Shape, dst.Rows, dst.Cols, row, col))
 	}
 	if dst.Rows == 0 || dst.Cols == 0 {
 		return nil
 	}
 	if t.scales != nil {
-		return t.scaledRows(dst, from)
+		return t.scaledBlock(dst, row, col, t.Shape[1])
 	}
-	width := t.kind.size(dst.Cols)
+	width, first, part := t.kind.size(t.Shape[1]), t.kind.size(col), t.kind.size(dst.Cols)
 	return t.guard(func() {
-		if dst.Stride == dst.Cols {
+		if dst.Stride == dst.Cols && part == width {
 			n := dst.Rows * dst.Cols
-			t.kind.decode(dst.Data[:n], raw[from*width:(from+dst.Rows)*width])
+			t.kind.decode(dst.Data[:n], raw[row*width:(row+dst.Rows)*width])
 			return
 		}
 		for i := range dst.Rows {
-			t.kind.decode(dst.Row(i), raw[(from+i)*width:(from+i+1)*width])
+			at := (row+i)*width + first
+			t.kind.decode(dst.Row(i), raw[at:at+part])
 		}
 	})
 }
@@ -89,7 +104,7 @@ func (t *Tensor) Float32s(dst []float32) error {
 	}
 	if t.scales != nil {
 		cols := t.Shape[len(t.Shape)-1]
-		return t.scaledRows(linalg.Matrix32{Rows: len(dst) / max(1, cols), Cols: cols, Stride: cols, Data: dst}, 0)
+		return t.scaledBlock(linalg.Matrix32{Rows: len(dst) / max(1, cols), Cols: cols, Stride: cols, Data: dst}, 0, 0, cols)
 	}
 	return t.guard(func() { t.kind.decode(dst, raw) })
 }

@@ -7,11 +7,13 @@ import (
 	"github.com/eigenhead/eigenhead/linalg"
 )
 
-// vocabTile is how many rows of the output head are in memory at a time.
-const vocabTile = 2048
+// A tile of logits has at most so many tokens and outputs.
+const (
+	tileTokens  = 1024
+	tileOutputs = 1024
+)
 
-// logits computes the logits of every position by tiles, rowBlock tokens by
-// vocabTile outputs, and keeps of each position only what the likelihood of the
+// logits computes the logits of every position by tiles, and keeps of each position only what the likelihood of the
 // next token needs: the largest logit, Σe^(logit − largest) and its own logit.
 func (p *pass) logits() (*Output, error) {
 	normed := p.attnIn
@@ -35,21 +37,26 @@ func (p *pass) logits() (*Output, error) {
 		out.Logits = linalg.New32(T, vocab)
 	}
 	sums := make([]logSum, T)
-	for from := 0; from < vocab; from += vocabTile {
-		to := min(vocab, from+vocabTile)
-		w := p.wa.matrix(to-from, p.m.Head.In)
-		if err := p.m.Head.LoadRows(w, from); err != nil {
-			return nil, err
-		}
-		p.m.Head.Release()
-		for row := 0; row < T; row += rowBlock {
-			tile := p.ha.matrix(min(T, row+rowBlock)-row, to-from)
-			if err := p.linear(tile, normed.RowSlice(row, row+tile.Rows), w, bias[from:to]); err != nil {
+	read := p.m.Head.Reader()
+	for from := 0; from < vocab; from += tileOutputs {
+		to := min(vocab, from+tileOutputs)
+		for row := 0; row < T; row += tileTokens {
+			if err := p.ctx.Err(); err != nil {
 				return nil, err
 			}
-			p.cap(tile)
+			in := normed.RowSlice(row, min(T, row+tileTokens))
+			tile := p.ha.matrix(in.Rows, to-from)
+			err := linalg.MulTBRows32(tile, in, func(part linalg.Matrix32, row, col int) error {
+				return read(part, from+row, col)
+			})
+			if err != nil {
+				return nil, err
+			}
+			p.work.add(products(in.Rows, (to-from)*in.Cols))
+			p.finish(tile, bias, from)
 			p.collect(out, sums, tile, row, from)
 		}
+		p.m.Head.Release()
 	}
 	out.NLL = make([]float64, T-1)
 	for i := range out.NLL {
@@ -58,22 +65,31 @@ func (p *pass) logits() (*Output, error) {
 	return out, nil
 }
 
-// headBias returns the bias of the output head, zeros where it has none.
+// headBias returns the bias of the output head, nil where it has none.
 func (p *pass) headBias() ([]float32, error) {
-	bias := make([]float32, p.m.Vocab)
 	if p.m.HeadBias == nil {
-		return bias, nil
+		return nil, nil
 	}
+	bias := make([]float32, p.m.Vocab)
 	return bias, p.m.HeadBias.Load(bias)
 }
 
-// cap bounds logits smoothly, where the model does so.
-func (p *pass) cap(z linalg.Matrix32) {
+// finish adds the bias to a tile of logits from column col on, and bounds them
+// smoothly, where the model does so.
+func (p *pass) finish(tile linalg.Matrix32, bias []float32, col int) {
 	limit := p.m.LogitSoftcap
-	if limit == 0 {
+	if bias == nil && limit == 0 {
 		return
 	}
-	rows(z.Rows, func(i int) { kernel.Softcap32(z.Row(i), float32(limit)) })
+	rows(tile.Rows, func(i int) {
+		z := tile.Row(i)
+		if bias != nil {
+			kernel.Add32(z, bias[col:col+len(z)])
+		}
+		if limit != 0 {
+			kernel.Softcap32(z, float32(limit))
+		}
+	})
 }
 
 // collect takes what is needed out of a tile of logits whose first row and

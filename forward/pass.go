@@ -10,8 +10,7 @@ import (
 	"github.com/eigenhead/eigenhead/linalg"
 )
 
-// rowBlock is how many tokens pass a weight at a time: between blocks the
-// context is looked at, and the widest buffer, that of the MLP, has so many rows.
+// rowBlock is how many tokens pass a transposed weight at a time.
 const rowBlock = 512
 
 // pass is the state of one run.
@@ -28,7 +27,7 @@ type pass struct {
 	av       linalg.Matrix32 // [T, heads·head_dim]
 	turnings map[*arch.Rope]turning
 
-	wa     buffer // weights of the step at hand
+	wa     buffer // transposed weights of the step at hand
 	ha, hb buffer // [mlpTokens, ffn] hidden layer of the MLP
 
 	work work
@@ -37,13 +36,14 @@ type pass struct {
 // buffer is memory that matrices of one step after another share.
 type buffer struct{ data []float32 }
 
-// matrix returns a matrix over the buffer, grown if need be. Its numbers are
-// what was left there.
+// matrix returns a matrix over the buffer, grown if need be, with rows so far
+// apart that products can read many at once. Its numbers are what was left there.
 func (b *buffer) matrix(rows, cols int) linalg.Matrix32 {
-	if n := rows * cols; len(b.data) < n {
+	stride := kernel.RowStride32(cols)
+	if n := rows * stride; len(b.data) < n {
 		b.data = make([]float32, n)
 	}
-	return linalg.Matrix32{Rows: rows, Cols: cols, Stride: cols, Data: b.data[:rows*cols]}
+	return linalg.Matrix32{Rows: rows, Cols: cols, Stride: stride, Data: b.data[:rows*stride]}
 }
 
 // newPass embeds the tokens and prepares the rotations.
@@ -108,59 +108,6 @@ func (p *pass) embed() error {
 
 // logitsWanted reports whether there are logits and they are asked for.
 func (p *pass) logitsWanted() bool { return p.m.Head != nil && !p.opts.NoLogits }
-
-// linear computes dst = x·Wᵀ + b.
-func (p *pass) linear(dst, x, w linalg.Matrix32, bias []float32) error {
-	return p.product(dst, x, w, bias, linalg.MulTB32)
-}
-
-// product computes dst = mul(x, w) + b by blocks of rows.
-func (p *pass) product(dst, x, w linalg.Matrix32, bias []float32, mul func(dst, a, b linalg.Matrix32)) error {
-	for from := 0; from < x.Rows; from += rowBlock {
-		if err := p.ctx.Err(); err != nil {
-			return err
-		}
-		to := min(x.Rows, from+rowBlock)
-		out := dst.RowSlice(from, to)
-		mul(out, x.RowSlice(from, to), w)
-		if bias != nil {
-			rows(out.Rows, func(i int) { kernel.Add32(out.Row(i), bias) })
-		}
-		p.work.add(products(out.Rows, w.Rows*w.Cols))
-	}
-	return nil
-}
-
-// load reads a linear map into a buffer, and its bias, nil if it has none.
-func load(b *buffer, l arch.Linear) (w linalg.Matrix32, bias []float32, err error) {
-	w = b.matrix(l.Out, l.In)
-	bias, err = stack(w, []arch.Linear{l})
-	return w, bias, err
-}
-
-// stack reads linear maps of one input into the rows of w, one below the other,
-// and their biases, nil if none has one. The file's pages leave memory again:
-// the numbers are in w.
-func stack(w linalg.Matrix32, parts []arch.Linear) (bias []float32, err error) {
-	from := 0
-	for _, part := range parts {
-		to := from + part.Out
-		if err := part.Load(w.RowSlice(from, to)); err != nil {
-			return nil, err
-		}
-		part.Release()
-		if part.Bias != nil {
-			if bias == nil {
-				bias = make([]float32, w.Rows)
-			}
-			if err := part.Bias.Load(bias[from:to]); err != nil {
-				return nil, err
-			}
-		}
-		from = to
-	}
-	return bias, nil
-}
 
 // rows runs f over n rows on all cores, a few rows to a task.
 func rows(n int, f func(i int)) {

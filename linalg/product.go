@@ -105,6 +105,24 @@ func MulTB32(dst, a, b Matrix32) {
 	gemm32(dst, a, b, true)
 }
 
+// MulTBRows32 is MulTB32 for a matrix b [n, k] that is made as it is needed, such as
+// weights that a file holds quantized: rows fills part with the numbers of b from
+// (row, col) on. It runs on several cores at once, for every number of b once, or
+// once for each few thousand rows of a; col is a multiple of 256, and so is where
+// the part ends if not with the row. The bits are those of MulTB32. Errors: those
+// of rows; dst is then undefined.
+func MulTBRows32(dst, a Matrix32, rows func(part Matrix32, row, col int) error) error {
+	check(dst.Rows == a.Rows, "MulTBRows32", shape32(dst), shape32(a))
+	if dst.Rows == 0 || dst.Cols == 0 || a.Cols == 0 {
+		gemm32(dst, a, Matrix32{Rows: dst.Cols}, true)
+		return nil
+	}
+	return kernel.GemmFrom32(par.Do, dst.Rows, dst.Cols, a.Cols, kernel.Operand[float32]{Data: a.Data, Stride: a.Stride},
+		func(part []float32, row, n, from, to int) error {
+			return rows(Matrix32{Rows: n, Cols: to - from, Stride: to - from, Data: part}, row, from)
+		}, dst.Data, dst.Stride)
+}
+
 func gemm(dst, a Matrix, ta bool, b Matrix, tb bool, k int) {
 	if dst.Rows == 0 || dst.Cols == 0 {
 		return

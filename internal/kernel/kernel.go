@@ -122,6 +122,10 @@ func GemmFrom32(run Runner, m, n, k int, a Operand[float32], rows func(dst []flo
 	return p.multiply(m, k)
 }
 
+// RowStride32 returns how far apart, in elements, rows of n best lie to be a factor
+// A: many of them can then be read at once.
+func RowStride32(n int) int { return rowStride[float32](n) }
+
 // Gemm64 is Gemm32 in float64, with a path of its own for at most eight rows or
 // columns.
 func Gemm64(run Runner, m, n, k int, a, b Operand[float64], c []float64, ldc int) {
