@@ -12,6 +12,7 @@
 #define FSUB_D2(m, n, d) THREE(0x4ee0d400, m, n, d)   // FSUB Vd.2D, Vn.2D, Vm.2D
 #define FMUL_S4(m, n, d) THREE(0x6e20dc00, m, n, d)   // FMUL Vd.4S, Vn.4S, Vm.4S
 #define FMUL_D2(m, n, d) THREE(0x6e60dc00, m, n, d)   // FMUL Vd.2D, Vn.2D, Vm.2D
+#define FDIV_S4(m, n, d) THREE(0x6e20fc00, m, n, d)   // FDIV Vd.4S, Vn.4S, Vm.4S
 #define FDIV_D2(m, n, d) THREE(0x6e60fc00, m, n, d)   // FDIV Vd.2D, Vn.2D, Vm.2D
 #define FADDP_D2(m, n, d) THREE(0x6e60d400, m, n, d)  // FADDP Vd.2D, Vn.2D, Vm.2D: Vd = n₀+n₁, m₀+m₁
 #define FADDP_D(n, d) TWO(0x7e70d800, n, d)           // FADDP Dd, Vn.2D
@@ -25,6 +26,9 @@
 #define FMAXV_S(n, d) TWO(0x6e30f800, n, d)           // FMAXV Sd, Vn.4S
 #define FMAXP_D(n, d) TWO(0x7e70f800, n, d)           // FMAXP Dd, Vn.2D
 #define FMAXNMP_D(n, d) TWO(0x7e70c800, n, d)         // FMAXNMP Dd, Vn.2D
+#define FABS_S4(n, d) TWO(0x4ea0f800, n, d)           // FABS Vd.4S, Vn.4S
+#define FNEG_S4(n, d) TWO(0x6ea0f800, n, d)           // FNEG Vd.4S, Vn.4S
+#define FCMGE_S4(m, n, d) THREE(0x6e20e400, m, n, d)  // FCMGE Vd.4S, Vn.4S, Vm.4S: ones where Vn ≥ Vm, zeros of NaN
 #define FABS_D2(n, d) TWO(0x4ee0f800, n, d)           // FABS Vd.2D, Vn.2D
 
 #define FRINTN_S4(n, d) TWO(0x4e218800, n, d)         // FRINTN Vd.4S, Vn.4S
@@ -35,6 +39,8 @@
 #define FCVTL2_D2(n, d) TWO(0x4e617800, n, d)         // FCVTL2 Vd.2D, Vn.4S
 #define FCVTL_S4(n, d) TWO(0x0e217800, n, d)          // FCVTL Vd.4S, Vn.4H
 #define FCVTL2_S4(n, d) TWO(0x4e217800, n, d)         // FCVTL2 Vd.4S, Vn.8H
+#define FCVTN_S2(n, d) TWO(0x0e616800, n, d)          // FCVTN Vd.2S, Vn.2D
+#define FCVTN2_S4(n, d) TWO(0x4e616800, n, d)         // FCVTN2 Vd.4S, Vn.2D
 #define SCVTF_S4(n, d) TWO(0x4e21d800, n, d)          // SCVTF Vd.4S, Vn.4S
 #define SXTL_H8(n, d) TWO(0x0f08a400, n, d)           // SXTL Vd.8H, Vn.8B
 #define SXTL2_H8(n, d) TWO(0x4f08a400, n, d)          // SXTL2 Vd.8H, Vn.16B

@@ -85,10 +85,11 @@ func plainCentered(dst, x, gain []float32, mean, r float64) {
 	}
 }
 
+// plainTurn rounds each product: arm64 would fuse it with the sum.
 func plainTurn(a, b, cos, sin []float32) {
 	b, sin = b[:len(cos)], sin[:len(cos)]
 	for j, c := range cos {
 		x, y, s := a[j], b[j], sin[j]
-		a[j], b[j] = x*c-y*s, y*c+x*s
+		a[j], b[j] = float32(x*c)-float32(y*s), float32(y*c)+float32(x*s)
 	}
 }

@@ -55,8 +55,7 @@ func neumaier(sum, comp, v float64) (float64, float64) {
 }
 
 // The other passes have the bits of their twins, in place too, at all lengths and
-// places; where a twin's product is fused with a sum, by NEON's compiler, the set has no
-// kernel.
+// places.
 func TestPassesHaveTheTwinsBits(t *testing.T) {
 	forced(t, func(t *testing.T) {
 		r := rand.New(rand.NewPCG(13, 2))

@@ -24,6 +24,11 @@ var neon = &set{
 	widen:    widen{lanes: 8, bf16: bf16NEON, f16: f16NEON, peakBits: peakbitsNEON},
 	dequant:  dequant{q40: q40NEON, q41: q41NEON, q50: q50NEON, q51: q51NEON, q80: q80NEON},
 	dequantK: dequantK{q4: q4kNEON, q5: q5kNEON, q6: q6kNEON},
+	activate: activate{
+		width: 8, silu: activation{silu32NEON, siluby32NEON}, geluTanh: activation{gelutanh32NEON, gelutanhby32NEON},
+		gelu: activation{gelu32NEON, geluby32NEON}, softcap: softcap32NEON, clamped: clamped32NEON,
+	},
+	norm: norm{width: 8, sum: sum32NEON, squares: squares32NEON, gained: gained32NEON, centered: centered32NEON, turn: turn32NEON, add: add32NEON},
 }
 
 func bit(b bool) int {

@@ -179,3 +179,73 @@ func q5kNEON(dst *float32, q, high *byte, scales *float32)
 //
 //go:noescape
 func q6kNEON(dst *float32, low, high *byte, scales *float32)
+
+// silu32NEON replaces v = x by v·σ(v) over n elements, a positive multiple of 8.
+//
+//go:noescape
+func silu32NEON(n int, x *float32)
+
+// siluby32NEON multiplies x by v·σ(v) of v = gate over n elements, a positive multiple of 8.
+//
+//go:noescape
+func siluby32NEON(n int, x *float32, gate *float32)
+
+// gelutanh32NEON replaces v = x by v·σ(2u), u = √(2/π)·(v + 0.044715v³) over n elements, a positive multiple of 8.
+//
+//go:noescape
+func gelutanh32NEON(n int, x *float32)
+
+// gelutanhby32NEON multiplies x by v·σ(2u), u = √(2/π)·(v + 0.044715v³) of v = gate over n elements, a positive multiple of 8.
+//
+//go:noescape
+func gelutanhby32NEON(n int, x *float32, gate *float32)
+
+// gelu32NEON replaces v = x by v·Φ(v) over n elements, a positive multiple of 8.
+//
+//go:noescape
+func gelu32NEON(n int, x *float32)
+
+// geluby32NEON multiplies x by v·Φ(v) of v = gate over n elements, a positive multiple of 8.
+//
+//go:noescape
+func geluby32NEON(n int, x *float32, gate *float32)
+
+// softcap32NEON replaces x by limit·tanh(x·inverse) over n elements, a positive multiple of 8.
+//
+//go:noescape
+func softcap32NEON(n int, x *float32, limit float32, inverse float32)
+
+// clamped32NEON replaces x by (clamp(x) + 1)·g·σ(1.702g), g = min(gate, 7), x clamped to ±7, over n elements, a positive multiple of 8.
+//
+//go:noescape
+func clamped32NEON(n int, x *float32, gate *float32)
+
+// sum32NEON returns Σ x in float64 over n elements, a positive multiple of 8.
+//
+//go:noescape
+func sum32NEON(n int, x *float32) float64
+
+// squares32NEON returns Σ (x − center)² in float64 over n elements, a positive multiple of 8.
+//
+//go:noescape
+func squares32NEON(n int, x *float32, center float64) float64
+
+// gained32NEON stores gain·(x·r) in dst over n elements, a positive multiple of 8.
+//
+//go:noescape
+func gained32NEON(n int, dst *float32, x *float32, gain *float32, r float32)
+
+// centered32NEON stores gain·((x − mean)·r) in dst over n elements, a positive multiple of 8; the right factor is rounded from float64.
+//
+//go:noescape
+func centered32NEON(n int, dst *float32, x *float32, gain *float32, mean float64, r float64)
+
+// turn32NEON sets a, b to a·cos − b·sin, b·cos + a·sin over n elements, a positive multiple of 8.
+//
+//go:noescape
+func turn32NEON(n int, a *float32, b *float32, cos *float32, sin *float32)
+
+// add32NEON adds y to x over n elements, a positive multiple of 8.
+//
+//go:noescape
+func add32NEON(n int, x *float32, y *float32)
