@@ -48,7 +48,7 @@ func Head(ctx context.Context, source string, id head.ID, channels int, opts *Op
 	steps := newSteps(opts.Progress, 1, src.passWork([]int{id.Layer}, false, w.input.Tokens),
 		[]int64{measure.Work(src.shapes(id.Layer, w.input.Tokens), mopts)})
 	mopts.Progress = steps.measure
-	_, err = src.layers(ctx, w.ids, []int{id.Layer}, false, steps.passed, func(l *head.Layer) error {
+	_, err = src.layers(ctx, walk{tokens: w.ids, layers: []int{id.Layer}, progress: steps.passed}, func(l *head.Layer) error {
 		i := slices.IndexFunc(l.Pairs, func(p head.Pair) bool { return p.ID == id })
 		if i < 0 {
 			return &xerr.Usage{Flag: id.String(), Found: "head not found", Want: fmt.Sprintf("one of the layer's %d heads", len(l.Pairs))}

@@ -113,14 +113,16 @@ func (s *scan) abort() {
 }
 
 // measureLayers runs forward pass and measures as a pipeline of two stages, so
-// that the cores stay busy while one stage waits for its last task.
+// that the cores stay busy while one stage waits for its last task. A layer is
+// copied for the second stage once that is done with the one before.
 func (s *scan) measureLayers(ctx context.Context, ids []int, options *measure.Options) (*measure.Table, *forward.Output, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	queue := make(chan *head.Layer)
+	queue, idle := make(chan *head.Layer, 1), make(chan struct{}, 1)
 	done := make(chan *measure.Table, 1)
 	go func() {
 		all := &measure.Table{}
+		idle <- struct{}{}
 		for l := range queue {
 			t, err := s.measureLayer(ctx, l, options)
 			if err != nil {
@@ -128,17 +130,23 @@ func (s *scan) measureLayers(ctx context.Context, ids []int, options *measure.Op
 				break
 			}
 			all.Append(t)
+			idle <- struct{}{}
 		}
 		done <- all
 	}()
-	out, err := s.src.layers(ctx, ids, s.layers, s.logits(), s.steps.passed, func(l *head.Layer) error {
+	ready := func() error {
 		select {
-		case queue <- l:
+		case <-idle:
 			return nil
 		case <-ctx.Done():
 			return ctx.Err()
 		}
-	})
+	}
+	out, err := s.src.layers(ctx, walk{tokens: ids, layers: s.layers, logits: s.logits(), progress: s.steps.passed, ready: ready},
+		func(l *head.Layer) error {
+			queue <- l // has room: the other stage is idle
+			return nil
+		})
 	close(queue)
 	all := <-done
 	if cause := context.Cause(ctx); cause != nil && (err == nil || errors.Is(err, context.Canceled)) {

@@ -110,22 +110,38 @@ func tokenizerOf(path string, c *checkpoint.Checkpoint) (*tokenizer.Tokenizer, e
 	return tok, nil
 }
 
-// layers hands the layers in want to visit, in order. For a model it runs the
-// tokens through and returns what the forward pass says of the text.
-func (s *source) layers(ctx context.Context, tokens []int, want []int, logits bool, step func(done, total int64),
-	visit func(*head.Layer) error) (*forward.Output, error) {
+// walk says which layers to hand over, and of what.
+type walk struct {
+	tokens   []int // of a model; a capture has its own
+	layers   []int
+	logits   bool                    // go on to the last layer and the logits
+	progress func(done, total int64) // nil: not told
+	ready    func() error            // asked before a layer's numbers are copied or read; nil: not
+}
+
+// layers hands layers to visit, in order. For a model it runs the tokens through and
+// returns what the forward pass says of the text.
+func (s *source) layers(ctx context.Context, w walk, visit func(*head.Layer) error) (*forward.Output, error) {
 	if s.model != nil {
-		return forward.Run(ctx, s.model, tokens, &forward.Options{Layers: want, NoLogits: !logits, Progress: step}, visit)
+		return forward.Run(ctx, s.model, w.tokens,
+			&forward.Options{Layers: w.layers, NoLogits: !w.logits, Progress: w.progress, Ready: w.ready}, visit)
 	}
-	for n, i := range want {
+	for n, i := range w.layers {
 		if err := ctx.Err(); err != nil {
 			return nil, err
+		}
+		if w.ready != nil {
+			if err := w.ready(); err != nil {
+				return nil, err
+			}
 		}
 		l, err := s.capture.Layer(i)
 		if err != nil {
 			return nil, err
 		}
-		step(int64(n+1), int64(len(want)))
+		if w.progress != nil {
+			w.progress(int64(n+1), int64(len(w.layers)))
+		}
 		if err := visit(l); err != nil {
 			return nil, err
 		}

@@ -133,7 +133,7 @@ func (s *source) verifyCapture(ctx context.Context, file string, step func(done,
 		}
 	}
 	var all []Difference
-	out, err := s.layers(ctx, tokens, ref.Layers(), logits != nil, step, func(ours *head.Layer) error {
+	out, err := s.layers(ctx, walk{tokens: tokens, layers: ref.Layers(), logits: logits != nil, progress: step}, func(ours *head.Layer) error {
 		theirs, err := ref.Layer(ours.Index)
 		if err != nil {
 			return err

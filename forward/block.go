@@ -11,11 +11,7 @@ import (
 // attention to visit, if there is one.
 func (p *pass) block(l int, visit func(*head.Layer) error) error {
 	b := &p.m.Blocks[l]
-	var layer *head.Layer
-	if visit != nil {
-		layer = &head.Layer{Index: l, KVHeads: p.m.KVHeads, QKNorm: p.m.QKNorm, Tokens: p.tokens, X: p.x.Float64()}
-	}
-	if err := p.project(b, layer); err != nil {
+	if err := p.project(b); err != nil {
 		return err
 	}
 	s, err := p.scoring(b)
@@ -25,22 +21,38 @@ func (p *pass) block(l int, visit func(*head.Layer) error) error {
 	if err := p.attend(s); err != nil {
 		return err
 	}
+	if visit != nil { // all of it is still there: nothing was copied while visitors wait
+		if err := p.show(l, s, visit); err != nil {
+			return err
+		}
+	}
 	if err := p.readFFN(b, b.Parallel); err != nil { // before the stream changes
 		return err
 	}
-	if err := p.output(b, layer); err != nil {
+	if err := p.output(b); err != nil {
 		return err
-	}
-	if layer != nil {
-		p.pairs(layer, s)
-		if err := visit(layer); err != nil {
-			return err
-		}
 	}
 	if err := p.readFFN(b, !b.Parallel); err != nil {
 		return err
 	}
 	return p.feedForward(b)
+}
+
+// show hands a layer to visit.
+func (p *pass) show(l int, s *scoring, visit func(*head.Layer) error) error {
+	if p.opts.Ready != nil {
+		if err := p.opts.Ready(); err != nil {
+			return err
+		}
+	}
+	b := &p.m.Blocks[l]
+	q, kv := p.m.Heads*p.m.HeadDim, p.m.KVHeads*p.m.HeadDim
+	layer := &head.Layer{Index: l, KVHeads: p.m.KVHeads, QKNorm: p.m.QKNorm, Tokens: p.tokens,
+		X: p.x.Float64(), AV: p.av.Float64(),
+		WQ: stackedWeights(b.QKV, 0, q), WK: stackedWeights(b.QKV, q, q+kv),
+		WO: stackedWeights([]arch.Linear{b.Out}, 0, b.Out.Out)}
+	p.pairs(layer, s)
+	return visit(layer)
 }
 
 // readFFN fills ffnIn with what the MLP reads, if it is time to.
@@ -52,7 +64,7 @@ func (p *pass) readFFN(b *arch.Block, now bool) error {
 }
 
 // project fills qkv: projections, norms of q and k, rotations.
-func (p *pass) project(b *arch.Block, layer *head.Layer) error {
+func (p *pass) project(b *arch.Block) error {
 	if err := p.norm(p.attnIn, p.x, b.AttnNorm); err != nil {
 		return err
 	}
@@ -60,10 +72,6 @@ func (p *pass) project(b *arch.Block, layer *head.Layer) error {
 		return err
 	}
 	q, kv := p.m.Heads*p.m.HeadDim, p.m.KVHeads*p.m.HeadDim
-	if layer != nil {
-		layer.WQ = stackedWeights(b.QKV, 0, q)
-		layer.WK = stackedWeights(b.QKV, q, q+kv)
-	}
 	queries, keys := p.qkv.ColSlice(0, q), p.qkv.ColSlice(q, q+kv)
 	if err := p.norm(queries, queries, b.QNorm); err != nil {
 		return err
@@ -75,11 +83,7 @@ func (p *pass) project(b *arch.Block, layer *head.Layer) error {
 }
 
 // output adds the attention's write to the residual stream.
-func (p *pass) output(b *arch.Block, layer *head.Layer) error {
-	if layer != nil {
-		layer.AV = p.av.Float64()
-		layer.WO = stackedWeights([]arch.Linear{b.Out}, 0, b.Out.Out)
-	}
+func (p *pass) output(b *arch.Block) error {
 	if err := p.apply(p.attnIn, p.av, b.Out); err != nil { // the normed rows have served
 		return err
 	}

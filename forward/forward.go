@@ -22,6 +22,11 @@ type Options struct {
 	KeepLogits bool                    // keep the logits of every position: T·vocab numbers
 	Progress   func(done, total int64) // told of the operations done and to do, from one goroutine at a time, and last of all of them; nil: not
 
+	// Ready is called before a layer is copied for visit, and may wait: a visitor that
+	// measures on other goroutines then has one layer in memory at a time, while the
+	// pass has gone on to the next one's attention. Its error stops the run. nil: not.
+	Ready func() error
+
 	tile int // weights in memory at a time; 0: tileNumbers. Tests make it small
 }
 
