@@ -46,6 +46,8 @@
 #define SXTL2_H8(n, d) TWO(0x4f08a400, n, d)          // SXTL2 Vd.8H, Vn.16B
 #define SXTL_S4(n, d) TWO(0x0f10a400, n, d)           // SXTL Vd.4S, Vn.4H
 #define SXTL2_S4(n, d) TWO(0x4f10a400, n, d)          // SXTL2 Vd.4S, Vn.8H
+#define CMHI_B16(m, n, d) THREE(0x6e203400, m, n, d)  // CMHI Vd.16B, Vn.16B, Vm.16B: ones where Vn > Vm, unsigned
+#define MUL_B16(m, n, d) THREE(0x4e209c00, m, n, d)   // MUL Vd.16B, Vn.16B, Vm.16B
 #define HALVE_S4(n, d) TWO(0x4f3f0400, n, d)          // SSHR Vd.4S, Vn.4S, #1
 #define HALVE_D2(n, d) TWO(0x4f7f0400, n, d)          // SSHR Vd.2D, Vn.2D, #1
 

@@ -249,3 +249,48 @@ func turn32NEON(n int, a *float32, b *float32, cos *float32, sin *float32)
 //
 //go:noescape
 func add32NEON(n int, x *float32, y *float32)
+
+// iq4nlNEON stores d·v, v by nibbles, for the 32 numbers of each of blocks blocks of 18 bytes.
+//
+//go:noescape
+func iq4nlNEON(blocks int, dst *float32, src *byte)
+
+// iq4xsNEON stores d_g·v for the 256 numbers of a block, v by the nibbles of 16 bytes for each 32 numbers and d_g in scales.
+//
+//go:noescape
+func iq4xsNEON(dst *float32, q *byte, scales *float32)
+
+// mxfp4NEON stores d·v, d by the first byte and v by nibbles, for the 32 numbers of each of blocks blocks of 17 bytes.
+//
+//go:noescape
+func mxfp4NEON(blocks int, dst *float32, src *byte, scales *float32)
+
+// pairsNEON stores d·v for the 32 numbers of each of blocks blocks, v by nibbles, the lower first, and d by a byte of exponents.
+//
+//go:noescape
+func pairsNEON(blocks int, dst *float32, src *byte, exponents *byte, scales *float32)
+
+// nvfp4NEON stores d_g·v, d_g by the first four bytes, each for 16 numbers, and v by nibbles, for the 64 numbers of each of blocks blocks of 36 bytes.
+//
+//go:noescape
+func nvfp4NEON(blocks int, dst *float32, src *byte, scales *float32)
+
+// q2kNEON stores d_g·q − m_g for the 256 numbers of a block, d_g and m_g by turns in scales, q in the bit pairs of 64 bytes.
+//
+//go:noescape
+func q2kNEON(dst *float32, q *byte, scales *float32)
+
+// q3kNEON stores d_g·(q − 4) for the 256 numbers of a block, q in the bit pairs of 64 bytes and a bit of each of 32.
+//
+//go:noescape
+func q3kNEON(dst *float32, q *byte, mask *byte, scales *float32)
+
+// tq2NEON stores d·(q − 1), q in the bit pairs of 64 bytes, for the 256 numbers of each of blocks blocks of 66 bytes.
+//
+//go:noescape
+func tq2NEON(blocks int, dst *float32, src *byte)
+
+// tq1NEON stores d·(q − 1), q in the base-3 digits of 52 bytes, for the 256 numbers of each of blocks blocks of 54 bytes.
+//
+//go:noescape
+func tq1NEON(blocks int, dst *float32, src *byte)
