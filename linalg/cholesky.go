@@ -28,9 +28,8 @@ import (
 // (the error bounds). Scaling, chunks and the measured test are ours.
 
 // choleskyQR returns q (if wanted) and r of a tall, finite matrix of any scale, or
-// false if a is too near to rank deficiency for it.
-func choleskyQR(a Matrix, wantQ bool) (q, r Matrix, ok bool) {
-	c := &chunked{a: a}
+// false if it is too near to rank deficiency.
+func choleskyQR(c *chunked, wantQ bool) (q, r Matrix, ok bool) {
 	defer c.release()
 	g, ok := c.scaledGram()
 	if !ok {
@@ -63,6 +62,7 @@ const (
 // chunked is a matrix on its way through the rounds.
 type chunked struct {
 	a         Matrix
+	across    bool     // a holds its transpose
 	exponents []int    // of the powers of two taken out of the columns; nil: none yet
 	triangles []Matrix // applied one after the other: a·t₁⁻¹·t₂⁻¹ …
 	only      *chunk   // kept between rounds where there is no other
@@ -78,7 +78,16 @@ type chunk struct {
 
 var chunks sync.Pool
 
-func (c *chunked) count() int { return (c.a.Rows + chunkRows - 1) / chunkRows }
+func (c *chunked) rows() int {
+	if c.across {
+		return c.a.Cols
+	}
+	return c.a.Rows
+}
+
+func (c *chunked) cols() int { return c.a.Rows + c.a.Cols - c.rows() }
+
+func (c *chunked) count() int { return (c.rows() + chunkRows - 1) / chunkRows }
 
 func (c *chunked) release() {
 	if c.only != nil {
@@ -93,7 +102,7 @@ func (c *chunked) at(i int, f func(w Matrix)) {
 		if k, _ = chunks.Get().(*chunk); k == nil {
 			k = new(chunk)
 		}
-		k.load(c.a.RowSlice(i*chunkRows, min((i+1)*chunkRows, c.a.Rows)))
+		c.load(k, i)
 		if c.count() == 1 {
 			c.only = k
 		} else {
@@ -112,18 +121,27 @@ func (c *chunked) at(i int, f func(w Matrix)) {
 	f(k.w)
 }
 
-// load transposes rows of a, its own rows in lines of the cache of their own.
-func (k *chunk) load(a Matrix) {
-	stride := (a.Rows + 7) &^ 7
+// load transposes the rows of chunk i, its own rows in lines of the cache of their own.
+func (c *chunked) load(k *chunk, i int) {
+	from, to := i*chunkRows, min((i+1)*chunkRows, c.rows())
+	rows := to - from
+	stride := (rows + 7) &^ 7
 	if stride%64 == 0 {
 		stride += 8
 	}
-	if len(k.space) < a.Cols*stride {
-		k.space = make([]float64, a.Cols*stride)
+	if len(k.space) < c.cols()*stride {
+		k.space = make([]float64, c.cols()*stride)
 	}
-	k.w = Matrix{Rows: a.Cols, Cols: a.Rows, Stride: stride, Data: k.space[:(a.Cols-1)*stride+a.Rows]}
+	k.w = Matrix{Rows: c.cols(), Cols: rows, Stride: stride, Data: k.space[:(c.cols()-1)*stride+rows]}
 	k.scaled, k.applied = false, 0
-	kernel.Transpose64(k.w.Data, stride, a.Data, a.Stride, a.Rows, a.Cols)
+	if !c.across {
+		a := c.a.RowSlice(from, to)
+		kernel.Transpose64(k.w.Data, stride, a.Data, a.Stride, rows, c.cols())
+		return
+	}
+	for j := range c.cols() {
+		copy(k.w.Row(j), c.a.Row(j)[from:to])
+	}
 }
 
 // each calls f with every chunk of every strip, strips on all cores.
@@ -139,7 +157,7 @@ func (c *chunked) each(f func(strip, i int)) (strips int) {
 
 // gram returns the Gram matrix of the columns as they are now.
 func (c *chunked) gram() Matrix {
-	n := c.a.Cols
+	n := c.cols()
 	sums := make([]Matrix, maxStrips)
 	strips := c.each(func(s, i int) {
 		c.at(i, func(w Matrix) {
@@ -163,7 +181,7 @@ func (c *chunked) gram() Matrix {
 // scaling is exact as well, unless squares leave the safe range.
 func (c *chunked) scaledGram() (g Matrix, ok bool) {
 	g = c.gram()
-	n := c.a.Cols
+	n := c.cols()
 	norms := make([]float64, n)
 	safe := true
 	for j := range norms {
@@ -232,7 +250,7 @@ func (c *chunked) twice(g Matrix) (r Matrix, ok bool) {
 
 // thrice is the shifted CholeskyQR3 from the first Gram matrix.
 func (c *chunked) thrice(g Matrix) (r Matrix, ok bool) {
-	n, m := float64(c.a.Cols), float64(c.a.Rows)
+	n, m := float64(c.cols()), float64(c.rows())
 	var trace float64 // ≥ ‖a‖₂², the norm that the source scales the shift by
 	for i := range g.Rows {
 		trace += g.At(i, i)
@@ -258,13 +276,13 @@ func (c *chunked) thrice(g Matrix) (r Matrix, ok bool) {
 func (c *chunked) restart(n int) {
 	c.triangles = c.triangles[:n]
 	if c.only != nil {
-		c.only.load(c.a)
+		c.load(c.only, 0)
 	}
 }
 
 // q returns what the triangles make of a.
 func (c *chunked) q() Matrix {
-	q := New(c.a.Rows, c.a.Cols)
+	q := New(c.rows(), c.cols())
 	c.each(func(_, i int) {
 		c.at(i, func(w Matrix) {
 			kernel.Transpose64(q.Data[i*chunkRows*q.Stride:], q.Stride, w.Data, w.Stride, w.Rows, w.Cols)

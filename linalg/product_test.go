@@ -241,3 +241,41 @@ func TestGramIsTheProduct(t *testing.T) {
 		}
 	}
 }
+
+func TestGramTIsAProduct(t *testing.T) {
+	r := rand.New(rand.NewPCG(10, 9))
+	for _, z := range [][2]int{{1, 1}, {7, 30}, {64, 64}, {65, 9}} {
+		a := gaussian(r, z[0], z[1])
+		got, want := gaussian(r, z[0], z[0]), New(z[0], z[0])
+		GramT(got, a)
+		MulTB(want, a, a)
+		for i := range z[0] {
+			for j := range z[0] {
+				if d := math.Abs(got.At(i, j) - want.At(i, j)); !(d <= 1e-13*float64(z[1])) || got.At(i, j) != got.At(j, i) {
+					t.Fatalf("%v: element (%d, %d) is %g, want %g", z, i, j, got.At(i, j), want.At(i, j))
+				}
+			}
+		}
+	}
+}
+
+func TestGramPartsAddUp(t *testing.T) {
+	r := rand.New(rand.NewPCG(11, 9))
+	for _, m := range []int{1, 20, 33, 70} {
+		a := gaussian(r, 90, 70)
+		want := Gram(a).RowSlice(0, m)
+		whole, sum := gaussian(r, m, 70), New(m, 70)
+		GramPart(whole, a)
+		for from := 0; from < 90; from += 40 {
+			AddGramPart(sum, a.RowSlice(from, min(90, from+40)))
+		}
+		Mirror(sum)
+		for i := range m {
+			for j := range 70 {
+				if whole.At(i, j) != want.At(i, j) || math.Abs(sum.At(i, j)-want.At(i, j)) > 1e-12 {
+					t.Fatalf("%d rows: element (%d, %d) is %g and %g, want %g", m, i, j, whole.At(i, j), sum.At(i, j), want.At(i, j))
+				}
+			}
+		}
+	}
+}

@@ -25,10 +25,21 @@ func R(a Matrix) Matrix {
 	return r
 }
 
+// RT returns the r of QR of aᵀ, which is formed only where a is too near to rank
+// deficiency for products.
+func RT(a Matrix) Matrix {
+	if _, _, bad := a.NonFinite(); tall(a.Cols, a.Rows) && !bad {
+		if _, r, ok := choleskyQR(&chunked{a: a, across: true}, false); ok {
+			return r
+		}
+	}
+	return R(a.T())
+}
+
 func factor(a Matrix, wantQ bool) (q, r Matrix) {
 	_, _, bad := a.NonFinite()
-	if tall(a) && !bad {
-		if q, r, ok := choleskyQR(a, wantQ); ok {
+	if tall(a.Rows, a.Cols) && !bad {
+		if q, r, ok := choleskyQR(&chunked{a: a}, wantQ); ok {
 			return q, r
 		}
 	}
@@ -53,7 +64,7 @@ func factor(a Matrix, wantQ bool) (q, r Matrix) {
 
 // tall says where products pay for the Gram matrix: below, reflections are as
 // fast. The choice depends on the shape only.
-func tall(a Matrix) bool { return a.Cols >= 8 && a.Rows >= 2*a.Cols }
+func tall(rows, cols int) bool { return cols >= 8 && rows >= 2*cols }
 
 // householder overwrites a, finite and scaled; q is formed unless it is empty.
 func householder(a, q, r Matrix) {

@@ -307,3 +307,20 @@ func TestQROfZeroIsOrthonormal(t *testing.T) {
 		checkQR(t, a, q, r)
 	}
 }
+
+func TestRTIsTheTriangleOfTheTranspose(t *testing.T) {
+	rng := rand.New(rand.NewPCG(8, 8))
+	for _, z := range [][2]int{{0, 4}, {4, 0}, {3, 9}, {8, 16}, {9, 40}, {40, 9}, {16, 1024}, {12, 2500}} {
+		for _, decades := range []float64{0, 6, 11, 40} {
+			a := graded(rng, z[0], z[1], decades, 0)
+			if !slices.Equal(RT(a).Data, R(a.T()).Data) {
+				t.Errorf("%v over %g decades: not the bits of R", z, decades)
+			}
+		}
+	}
+	a := New(8, 20)
+	a.Set(3, 4, math.Inf(1))
+	if r := RT(a); !math.IsNaN(r.At(0, 0)) {
+		t.Errorf("of an infinity: %g", r.At(0, 0))
+	}
+}

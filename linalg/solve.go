@@ -33,14 +33,13 @@ func solve(r, w Matrix) {
 }
 
 func solveSmall(r, w Matrix) {
+	var minus [solveRows]float64 // column of −r above the diagonal
 	for j := range w.Rows {
-		row := w.Row(j)
 		for i := range j {
-			kernel.Axpy(-r.At(i, j), w.Row(i), row)
+			minus[i] = -r.At(i, j)
 		}
-		inverse := 1 / r.At(j, j) // neither huge nor tiny: columns have norm 1
-		for c, v := range row {
-			row[c] = v * inverse
-		}
+		row := w.Row(j)
+		kernel.RowSum64(j, w.Data, w.Stride, minus[:j], 1, row)
+		kernel.Times64(1/r.At(j, j), row) // neither huge nor tiny: columns have norm 1
 	}
 }

@@ -67,7 +67,7 @@ type keyState struct {
 	full     lazy[*spectrum.Factor] // of K_c
 	right    lazy[*spectrum.Factor] // of the energy field's right factor
 	basis    lazy[*basis]
-	weights  lazy[*spectrum.Factor] // of the rows of W_K
+	weights  lazy[*keyWeights]
 }
 
 // basis is an orthonormal basis of col K_c and the singular values of K_c.

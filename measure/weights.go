@@ -2,6 +2,7 @@ package measure
 
 import (
 	"math"
+	"sync"
 
 	"github.com/eigenhead/eigenhead/linalg"
 	"github.com/eigenhead/eigenhead/spectrum"
@@ -123,26 +124,28 @@ func weightsOf(s *Subject) (*weights, error) {
 		if err != nil {
 			return nil, refuse(err)
 		}
-		allK, err := s.run.wk.get(l.WK.Load)
-		if err != nil {
-			return nil, refuse(err)
-		}
-		wq := allQ.RowSlice(p.ID.Head*d, (p.ID.Head+1)*d).Float64() // [d, d_model]
-		wk := allK.RowSlice(p.KVHead*d, (p.KVHead+1)*d).Float64()
-		right, err := s.keyState().weights.get(func() (*spectrum.Factor, error) { return spectrum.NewTriangle(wk.T()) })
+		keys, err := s.keyWeights(d)
 		if err != nil {
 			return nil, err
 		}
-		left, err := spectrum.NewTriangle(wq.T())
+		space, _ := weightSpaces.Get().(*linalg.Matrix)
+		if space == nil {
+			space = new(linalg.Matrix)
+		}
+		defer weightSpaces.Put(space)
+		wq := linalg.Reuse(*space, d, l.WQ.Cols) // [d, d_model]
+		*space = wq
+		allQ.RowSlice(p.ID.Head*d, (p.ID.Head+1)*d).Into(wq)
+		left, err := spectrum.NewTriangleT(wq)
 		if err != nil {
 			return nil, err
 		}
-		sp, err := spectrum.OfFactors(left, right)
+		sp, err := spectrum.OfFactors(left, keys.factor)
 		if err != nil {
 			return nil, err
 		}
 		m := linalg.New(d, d)
-		linalg.MulTB(m, wk, wq)
+		linalg.MulTB(m, keys.w, wq)
 		w := &weights{spectrum: sp}
 		for a := range d {
 			w.trace += m.At(a, a)
@@ -151,6 +154,27 @@ func weightsOf(s *Subject) (*weights, error) {
 			}
 		}
 		return w, nil
+	})
+}
+
+// weightSpaces holds memory for the query weights of a head.
+var weightSpaces sync.Pool
+
+// keyWeights are the weights of one KV head.
+type keyWeights struct {
+	w      linalg.Matrix    // [d, d_model]
+	factor *spectrum.Factor // of its rows
+}
+
+func (s *Subject) keyWeights(d int) (*keyWeights, error) {
+	return s.keyState().weights.get(func() (*keyWeights, error) {
+		all, err := s.run.wk.get(s.Layer.WK.Load)
+		if err != nil {
+			return nil, refuse(err)
+		}
+		k := &keyWeights{w: all.RowSlice(s.pair().KVHead*d, (s.pair().KVHead+1)*d).Float64()}
+		k.factor, err = spectrum.NewTriangleT(k.w)
+		return k, err
 	})
 }
 

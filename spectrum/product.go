@@ -30,21 +30,45 @@ func NewFactor(a linalg.Matrix) (*Factor, error) { return newFactor(a, true) }
 // NewTriangle is NewFactor without Q: what OfFactors needs, but not channels.
 func NewTriangle(a linalg.Matrix) (*Factor, error) { return newFactor(a, false) }
 
+// NewTriangleT is NewTriangle of aᵀ, which is not formed. Errors name places of a.
+func NewTriangleT(a linalg.Matrix) (*Factor, error) {
+	a, e, err := ready(a)
+	if err != nil {
+		return nil, err
+	}
+	return (&Factor{R: linalg.RT(a), Exp: e, Rows: a.Cols, Cols: a.Rows}).prepared(), nil
+}
+
 // newFactor leaves Q empty where it is not wanted.
 func newFactor(a linalg.Matrix, wantQ bool) (*Factor, error) {
-	e := 0
-	if s := largestSquare(a); !(s > 0x1p-600 && s < 0x1p600) {
-		if err := finite(a); err != nil {
-			return nil, err
-		}
-		a, e = moderate(a)
+	a, e, err := ready(a)
+	if err != nil {
+		return nil, err
 	}
-	f := &Factor{Exp: e, Rows: a.Rows, Cols: a.Cols, times: 1}
+	f := &Factor{Exp: e, Rows: a.Rows, Cols: a.Cols}
 	if wantQ {
 		f.Q, f.R = linalg.QR(a)
 	} else {
 		f.R = linalg.R(a)
 	}
+	return f.prepared(), nil
+}
+
+// ready returns a finite matrix of moderate size, and the exponent taken out.
+func ready(a linalg.Matrix) (linalg.Matrix, int, error) {
+	if s := largestSquare(a); s > 0x1p-600 && s < 0x1p600 {
+		return a, 0, nil
+	}
+	if err := finite(a); err != nil {
+		return a, 0, err
+	}
+	a, e := moderate(a)
+	return a, e, nil
+}
+
+// prepared scales R to norm about one, and defers what few ask for.
+func (f *Factor) prepared() *Factor {
+	f.times = 1
 	if k := exponent(f.R); k != 0 {
 		f.R = ldexp(f.R, -k)
 		f.Exp += k
@@ -52,7 +76,7 @@ func newFactor(a linalg.Matrix, wantQ bool) (*Factor, error) {
 	r := f.R
 	f.size = sync.OnceValue(func() float64 { return sizeOf(r) })
 	f.values = sync.OnceValues(func() ([]float64, error) { return linalg.SingularValues(r) })
-	return f, nil
+	return f
 }
 
 // Times returns the factor of c·a, c finite, which shares Q.
@@ -94,7 +118,7 @@ func sizeOf(r linalg.Matrix) float64 {
 	if r.Rows == 0 || r.Cols == 0 {
 		return 0
 	}
-	g := linalg.Gram(r)
+	g, square := linalg.Gram(r), linalg.New(r.Cols, r.Cols)
 	logarithm := 0.0 // g stands for g·e^logarithm
 	for i := 0; ; i++ {
 		norm := linalg.Frobenius(g)
@@ -106,9 +130,8 @@ func sizeOf(r linalg.Matrix) float64 {
 		if i == squarings {
 			return math.Exp(logarithm / math.Ldexp(1, squarings+1))
 		}
-		square := linalg.New(g.Rows, g.Cols)
-		linalg.Mul(square, g, g)
-		g, logarithm = square, 2*logarithm
+		linalg.GramT(square, g) // g·gᵀ = g²
+		g, square, logarithm = square, g, 2*logarithm
 	}
 }
 
