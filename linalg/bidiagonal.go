@@ -3,67 +3,137 @@ package linalg
 import (
 	"math"
 	"slices"
+	"sync"
 
 	"github.com/eigenhead/eigenhead/internal/kernel"
-	"gonum.org/v1/gonum/lapack"
-	lapackimpl "gonum.org/v1/gonum/lapack/gonum"
 )
 
 // squareSVD decomposes a, m ≥ n ≥ 1, largest element about 1, which it overwrites:
 // bidiagonal form a = Q·B·Pᵀ by reflections, then the implicit QR iteration of
-// Golub and Reinsch on B. Vectors are kept as rows: a rotation of two of them runs
-// along memory, where a library that rotates columns of a row-major matrix spends
-// most of its time. Values alone take the same steps, so they are the same bits;
-// LAPACK's dqds, made for relative accuracy, neglects up to 100ε of σ_1.
-func squareSVD(a Matrix, vectors bool) (u Matrix, s []float64, v Matrix, ok bool) {
-	m, n := a.Rows, a.Cols
-	s = make([]float64, n)
-	e, tauQ, tauP := make([]float64, max(1, n-1)), make([]float64, n), make([]float64, n)
-	impl := lapackimpl.Implementation{}
-	withWork(func(work []float64, size int) {
-		impl.Dgebrd(m, n, a.Data, a.Stride, s, e, tauQ, tauP, work, size)
-	})
-	b := &bidiagonal{d: s, e: e[:n-1]}
-	if !vectors {
+// Golub and Reinsch on B. It returns the first k pairs of vectors, in order of σ.
+//
+// Where all are wanted, they are kept as rows: a rotation of two of them runs along
+// memory, where a library that rotates columns of a row-major matrix spends most of
+// its time. Where few are wanted, rotations are written down and applied to those
+// alone, backwards. Values take the same steps in any case, so they are the same
+// bits; LAPACK's dqds, made for relative accuracy, neglects up to 100ε of σ_1.
+func squareSVD(a Matrix, k int) (u Matrix, s []float64, v Matrix, ok bool) {
+	n := a.Cols
+	t := bireduce(a, k > 0)
+	b := &bidiagonal{d: t.d, e: t.e}
+	switch {
+	case k == 0:
 		ok = b.diagonalize()
 		b.sort()
 		return Matrix{}, b.d, Matrix{}, ok
+	case 2*k <= n:
+		w, _ := writtenTurns.Get().(*turns)
+		if w == nil {
+			w = new(turns)
+		}
+		defer writtenTurns.Put(w)
+		w.u, w.v = w.u[:0], w.v[:0]
+		b.written = w
+		ok = b.diagonalize()
+		order := b.sort()
+		ut, vt := padded(k, t.m), padded(k, n)
+		undo(ut, order, w.u, nil)
+		undo(vt, order, w.v, b.flipped)
+		t.left(ut, false)
+		t.right(vt, false)
+		return ut.narrow(t.m).T(), b.d, vt.narrow(n).T(), ok
 	}
-	pt := New(n, n)
+	b.ut, b.vt = padded(n, t.m), padded(n, n)
 	for i := range n {
-		copy(pt.Row(i), a.Row(i))
+		b.ut.Set(i, i, 1)
+		b.vt.Set(i, i, 1)
 	}
-	withWork(func(work []float64, size int) {
-		impl.Dorgbr(lapack.GeneratePT, n, n, n, pt.Data, pt.Stride, tauP, work, size)
-	})
-	withWork(func(work []float64, size int) {
-		impl.Dorgbr(lapack.GenerateQ, m, n, n, a.Data, a.Stride, tauQ, work, size)
-	})
-	b.ut, b.vt = a.T(), pt
+	t.left(b.ut, true)
+	t.right(b.vt, true)
 	ok = b.diagonalize()
-	b.sort()
-	return b.ut.T(), b.d, b.vt.T(), ok
-}
-
-// withWork calls f for the size of the workspace it wants, then with it.
-func withWork(f func(work []float64, size int)) {
-	size := []float64{0}
-	f(size, -1)
-	work := make([]float64, int(size[0]))
-	f(work, len(work))
+	order := b.sort()
+	return permuted(b.ut, order[:k]).narrow(t.m).T(), b.d, permuted(b.vt, order[:k]).narrow(n).T(), ok
 }
 
 // bidiagonal is B with diagonal d and e above it; rows of ut and vt are the
-// vectors so far.
+// vectors so far, or their rotations are written down.
 type bidiagonal struct {
-	d, e   []float64
-	ut, vt Matrix // empty where only values are wanted
+	d, e    []float64
+	ut, vt  Matrix // empty where they are not wanted
+	written *turns // nil where rotations are made at once
+	flipped []int  // values whose right vector changes its sign, where they are written
 }
 
-// rotate applies a rotation to two vectors.
-func rotate(c, s float64, m Matrix, i, j int) {
-	if m.Rows > 0 {
-		kernel.Rotate(c, s, m.Row(i), m.Row(j))
+// turns are rotations of left and of right vectors, in order.
+type turns struct{ u, v []turn }
+
+// turn is a rotation of vectors i and j.
+type turn struct {
+	c, s float64
+	i, j int32
+}
+
+var writtenTurns sync.Pool
+
+func (b *bidiagonal) turnU(c, s float64, i, j int) {
+	switch {
+	case b.written != nil:
+		b.written.u = append(b.written.u, turn{c, s, int32(i), int32(j)})
+	case b.ut.Rows > 0:
+		kernel.Rotate(c, s, b.ut.Row(i), b.ut.Row(j))
+	}
+}
+
+func (b *bidiagonal) turnV(c, s float64, i, j int) {
+	switch {
+	case b.written != nil:
+		b.written.v = append(b.written.v, turn{c, s, int32(i), int32(j)})
+	case b.vt.Rows > 0:
+		kernel.Rotate(c, s, b.vt.Row(i), b.vt.Row(j))
+	}
+}
+
+func (b *bidiagonal) flip(k int) {
+	switch {
+	case b.written != nil:
+		b.flipped = append(b.flipped, k)
+	case b.vt.Rows > 0:
+		kernel.Times64(-1, b.vt.Row(k))
+	}
+}
+
+// undoWidth is how many vectors are turned at once: as many as a cache line holds.
+const undoWidth = 8
+
+// undo stores in each row of dst the vector of B that the turns and flips, made one
+// after the other, take to the unit vector of that place in order.
+func undo(dst Matrix, order []int, turns []turn, flipped []int) {
+	x := make([][undoWidth]float64, len(order))
+	for from := 0; from < dst.Rows; from += undoWidth {
+		count := min(undoWidth, dst.Rows-from)
+		clear(x)
+		for q := range count {
+			x[order[from+q]][q] = 1
+		}
+		for _, k := range flipped {
+			for q := range x[k] {
+				x[k][q] = -x[k][q]
+			}
+		}
+		for i := len(turns) - 1; i >= 0; i-- {
+			t := turns[i]
+			a, b := &x[t.i], &x[t.j]
+			for q := range a {
+				p, r := a[q], b[q]
+				a[q], b[q] = t.c*p-t.s*r, t.s*p+t.c*r
+			}
+		}
+		for q := range count {
+			row := dst.Row(from + q)
+			for i := range x {
+				row[i] = x[i][q]
+			}
+		}
 	}
 }
 
@@ -91,9 +161,7 @@ func (b *bidiagonal) diagonalize() bool {
 			if l == k {
 				if b.d[k] < 0 {
 					b.d[k] = -b.d[k]
-					if b.vt.Rows > 0 {
-						kernel.Times64(-1, b.vt.Row(k))
-					}
+					b.flip(k)
 				}
 				break
 			}
@@ -141,7 +209,7 @@ func (b *bidiagonal) cancel(l, k int, tiny float64) {
 		h := length(f, b.d[i])
 		c, s = b.d[i]/h, -f/h
 		b.d[i] = h
-		rotate(c, s, b.ut, l-1, i)
+		b.turnU(c, s, l-1, i)
 	}
 }
 
@@ -163,12 +231,12 @@ func (b *bidiagonal) chase(l, k int) {
 		c, s = cosSin(f, h, z)
 		f, g = x*c+g*s, g*c-x*s
 		h, y = y*s, y*c
-		rotate(c, s, b.vt, j, j+1)
+		b.turnV(c, s, j, j+1)
 		z = length(f, h)
 		d[j] = z
 		c, s = cosSin(f, h, z)
 		f, x = c*g+s*y, c*y-s*g
-		rotate(c, s, b.ut, j, j+1)
+		b.turnU(c, s, j, j+1)
 	}
 	e[k-1], d[k] = f, x
 }
@@ -181,8 +249,8 @@ func cosSin(f, h, z float64) (c, s float64) {
 	return f / z, h / z
 }
 
-// sort orders the values, largest first, and the vectors with them.
-func (b *bidiagonal) sort() {
+// sort orders the values, largest first, and returns where they were.
+func (b *bidiagonal) sort() []int {
 	order := make([]int, len(b.d))
 	for i := range order {
 		order[i] = i
@@ -200,12 +268,13 @@ func (b *bidiagonal) sort() {
 	for to, from := range order {
 		b.d[to] = d[from]
 	}
-	b.ut, b.vt = permuted(b.ut, order), permuted(b.vt, order)
+	return order
 }
 
+// permuted returns rows of m in the order given.
 func permuted(m Matrix, order []int) Matrix {
-	p := New(m.Rows, m.Cols)
-	for to := range m.Rows {
+	p := New(len(order), m.Cols)
+	for to := range order {
 		copy(p.Row(to), m.Row(order[to]))
 	}
 	return p

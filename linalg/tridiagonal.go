@@ -184,10 +184,11 @@ func (t *reduction) pair(j, k int, tau float64) {
 }
 
 // reflector finds H = I − τvvᵀ with H·x = (β, 0, …), v_0 = 1. It overwrites x by
-// (β, v_1, …). x is scaled: its squares neither over- nor underflow to harm.
+// (β, v_1, …). x is scaled: its squares do not overflow, and what is so small that
+// they lose digits counts as zero, far below the rounding of what it belongs to.
 func reflector(x []float64) (tau float64) {
 	tail := kernel.Dot(x[1:], x[1:])
-	if tail == 0 {
+	if tail < 0x1p-900 {
 		return 0
 	}
 	alpha := x[0]

@@ -204,7 +204,7 @@ func ChannelsOfProduct(a, b linalg.Matrix) (Channels, error) {
 // the gap between its σ and the next: in a cluster only the span is.
 // Cost: O(d³ + T·d·k).
 func ChannelsOfFactors(a, b *Factor, k int) (Channels, error) {
-	u, sigma, v, err := linalg.SVD(core(a, b))
+	u, sigma, v, err := linalg.LeadingSVD(core(a, b), k)
 	if err != nil {
 		return Channels{}, fmt.Errorf("channels of a [%d, %d] core: %w", a.R.Rows, b.R.Rows, err)
 	}
@@ -215,32 +215,40 @@ func ChannelsOfFactors(a, b *Factor, k int) (Channels, error) {
 	k = min(k, len(sigma))
 	c := Channels{Spectrum: s, U: linalg.New(a.Rows, k), V: linalg.New(b.Rows, k)}
 	if k > 0 {
-		linalg.Mul(c.U, a.Q, u.ColSlice(0, k)) // [T_a, r_a]·[r_a, k]
-		linalg.Mul(c.V, b.Q, v.ColSlice(0, k))
+		linalg.Mul(c.V, b.Q, v) // [T_b, r_b]·[r_b, k]
+		orient(c.V, u)          // what the decomposition leaves open
+		linalg.Mul(c.U, a.Q, u)
 	}
-	orient(c.U, c.V)
 	return c, nil
 }
 
-// orient fixes the sign of each channel, which the decomposition leaves open.
-func orient(u, v linalg.Matrix) {
-	for c := range v.Cols {
-		largest := 0.0
-		for j := range v.Rows {
-			if x := v.At(j, c); math.Abs(x) > math.Abs(largest) {
-				largest = x
+// orient makes the entry of largest size in each column of v positive, the first of
+// them, and changes the signs of u's columns alike.
+func orient(v, u linalg.Matrix) {
+	largest, signs := make([]float64, v.Cols), make([]float64, v.Cols)
+	for j := range v.Rows {
+		for c, x := range v.Row(j) {
+			if math.Abs(x) > math.Abs(largest[c]) {
+				largest[c] = x
 			}
 		}
-		if largest < 0 {
-			negateColumn(u, c)
-			negateColumn(v, c)
+	}
+	any := false
+	for c, x := range largest {
+		signs[c] = 1
+		if x < 0 {
+			signs[c], any = -1, true
 		}
 	}
-}
-
-func negateColumn(m linalg.Matrix, c int) {
-	for i := range m.Rows {
-		m.Set(i, c, -m.At(i, c))
+	if !any {
+		return
+	}
+	for _, m := range []linalg.Matrix{u, v} {
+		for i := range m.Rows {
+			for c, x := range m.Row(i) {
+				m.Set(i, c, signs[c]*x)
+			}
+		}
 	}
 }
 

@@ -41,6 +41,7 @@ func TestUpperHalvesAreCleanAfterEveryKernel(t *testing.T) {
 			"fewcols":     func() { s.few.columns(2, 3, &buf[0], 64, &buf[512], 8, &out[0], 64) },
 			"symrows":     func() { s.sym.rows(8, &buf[0], 32, &buf[64], &out[64], &buf[128], &out[0]) },
 			"double":      func() { s.double(120, &out[0], &buf32[0]) },
+			"reflectrows": func() { s.sym.reflect(3, 64, &out[0], 64, &buf[0], &buf[64], &buf[128], 1) },
 			"rowsum":      func() { s.sym.sum(120, 3, &buf[0], 128, &buf[512], 1, &out[0]) },
 			"peakabs":     func() { s.row.peakAbs(64, &buf[0]) },
 			"rotate":      func() { s.row.rotate(64, 0, 1, &buf[0], &out[0]) },

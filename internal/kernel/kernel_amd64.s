@@ -1579,6 +1579,55 @@ test1:
 	VZEROUPPER
 	RET
 
+// func reflectrows64AVX2(rows int, n int, a *float64, ars int, x *float64, w *float64, u *float64, beta float64)
+// Requires: AVX, AVX2, FMA3
+TEXT ·reflectrows64AVX2(SB), NOSPLIT, $0-64
+	MOVQ   rows+0(FP), AX
+	MOVQ   a+16(FP), CX
+	MOVQ   ars+24(FP), DX
+	SHLQ   $0x03, DX
+	MOVQ   x+32(FP), BX
+	MOVQ   w+40(FP), SI
+	MOVQ   u+48(FP), DI
+	MOVQ   n+8(FP), R8
+	SHLQ   $0x03, R8
+	VMOVSD beta+56(FP), X3
+
+row:
+	VBROADCASTSD (BX), Y0
+	VPXOR        Y1, Y1, Y1
+	XORQ         R9, R9
+
+first:
+	VMOVUPD      (CX)(R9*1), Y2
+	VFMADD231PD  (SI)(R9*1), Y0, Y2
+	VMOVUPD      Y2, (CX)(R9*1)
+	VFMADD231PD  (DI)(R9*1), Y2, Y1
+	ADDQ         $+32, R9
+	CMPQ         R9, R8
+	JLT          first
+	VEXTRACTF128 $0x01, Y1, X0
+	VADDPD       X0, X1, X0
+	VPERMILPD    $0x01, X0, X1
+	VADDSD       X1, X0, X0
+	VMULSD       X3, X0, X0
+	VBROADCASTSD X0, Y0
+	XORQ         R9, R9
+
+second:
+	VMOVUPD     (CX)(R9*1), Y2
+	VFMADD231PD (DI)(R9*1), Y0, Y2
+	VMOVUPD     Y2, (CX)(R9*1)
+	ADDQ        $+32, R9
+	CMPQ        R9, R8
+	JLT         second
+	ADDQ        DX, CX
+	ADDQ        $0x08, BX
+	DECQ        AX
+	JNZ         row
+	VZEROUPPER
+	RET
+
 // func doubleAVX2(n int, dst *float64, src *float32)
 // Requires: AVX
 TEXT ·doubleAVX2(SB), NOSPLIT, $0-24
@@ -9187,6 +9236,57 @@ loop1:
 test1:
 	CMPQ AX, $+8
 	JGE  block1
+	VZEROUPPER
+	RET
+
+// func reflectrows64AVX512(rows int, n int, a *float64, ars int, x *float64, w *float64, u *float64, beta float64)
+// Requires: AVX, AVX512DQ, AVX512F, AVX512VL
+TEXT ·reflectrows64AVX512(SB), NOSPLIT, $0-64
+	MOVQ   rows+0(FP), AX
+	MOVQ   a+16(FP), CX
+	MOVQ   ars+24(FP), DX
+	SHLQ   $0x03, DX
+	MOVQ   x+32(FP), BX
+	MOVQ   w+40(FP), SI
+	MOVQ   u+48(FP), DI
+	MOVQ   n+8(FP), R8
+	SHLQ   $0x03, R8
+	VMOVSD beta+56(FP), X3
+
+row:
+	VBROADCASTSD (BX), Z0
+	VPXORQ       Z1, Z1, Z1
+	XORQ         R9, R9
+
+first:
+	VMOVUPD       (CX)(R9*1), Z2
+	VFMADD231PD   (SI)(R9*1), Z0, Z2
+	VMOVUPD       Z2, (CX)(R9*1)
+	VFMADD231PD   (DI)(R9*1), Z2, Z1
+	ADDQ          $+64, R9
+	CMPQ          R9, R8
+	JLT           first
+	VEXTRACTF64X4 $0x01, Z1, Y0
+	VADDPD        Y0, Y1, Y1
+	VEXTRACTF64X2 $0x01, Y1, X0
+	VADDPD        X0, X1, X0
+	VPERMILPD     $0x01, X0, X2
+	VADDSD        X2, X0, X0
+	VMULSD        X3, X0, X0
+	VBROADCASTSD  X0, Z0
+	XORQ          R9, R9
+
+second:
+	VMOVUPD     (CX)(R9*1), Z2
+	VFMADD231PD (DI)(R9*1), Z0, Z2
+	VMOVUPD     Z2, (CX)(R9*1)
+	ADDQ        $+64, R9
+	CMPQ        R9, R8
+	JLT         second
+	ADDQ        DX, CX
+	ADDQ        $0x08, BX
+	DECQ        AX
+	JNZ         row
 	VZEROUPPER
 	RET
 

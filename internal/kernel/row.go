@@ -71,7 +71,14 @@ func PeakAbs64(x []float64) float64 {
 func Rotate(c, s float64, x, y []float64) {
 	y = y[:len(x)]
 	r := &current().row
-	i := pieces(len(x), r.lanes, func(i, n int) { r.rotate(n, c, s, &x[i], &y[i]) })
+	i := 0
+	if r.lanes > 0 { // no closure: vectors are short and many
+		for whole := len(x) &^ (r.lanes - 1); i < whole; {
+			n := min(piece, whole-i)
+			r.rotate(n, c, s, &x[i], &y[i])
+			i += n
+		}
+	}
 	for ; i < len(x); i++ {
 		a, b := x[i], y[i]
 		x[i] = math.FMA(c, a, s*b)

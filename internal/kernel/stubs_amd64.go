@@ -94,6 +94,11 @@ func symrows64AVX2(k int, a *float64, ars int, xr *float64, yr *float64, x *floa
 //go:noescape
 func rowsum64AVX2(n int, rows int, a *float64, ars int, x *float64, xs int, y *float64)
 
+// reflectrows64AVX2 adds x_i·w to row i of a, n elements, a positive multiple of 4, and then beta·(row·u)·u, for rows that lie ars apart.
+//
+//go:noescape
+func reflectrows64AVX2(rows int, n int, a *float64, ars int, x *float64, w *float64, u *float64, beta float64)
+
 // doubleAVX2 stores n numbers, a multiple of 4, as float64.
 //
 //go:noescape
@@ -413,6 +418,11 @@ func symrows64AVX512(k int, a *float64, ars int, xr *float64, yr *float64, x *fl
 //
 //go:noescape
 func rowsum64AVX512(n int, rows int, a *float64, ars int, x *float64, xs int, y *float64)
+
+// reflectrows64AVX512 adds x_i·w to row i of a, n elements, a positive multiple of 8, and then beta·(row·u)·u, for rows that lie ars apart.
+//
+//go:noescape
+func reflectrows64AVX512(rows int, n int, a *float64, ars int, x *float64, w *float64, u *float64, beta float64)
 
 // doubleAVX512 stores n numbers, a multiple of 8, as float64.
 //

@@ -1,11 +1,12 @@
 package kernel
 
-// sym is what the reduction of a symmetric matrix is made of. Its functions take
-// whole vectors; nil leaves everything to the twins below.
+// sym is what reductions to tridiagonal and bidiagonal form are made of. Its
+// functions take whole vectors; nil leaves everything to the twins below.
 type sym struct {
-	mr   int // rows of one call of rows, a divisor of 8
-	rows func(k int, a *float64, ars int, xr, yr, x, y *float64)
-	sum  func(n, rows int, a *float64, ars int, x *float64, xs int, y *float64)
+	mr      int // rows of one call of rows, a divisor of 8
+	rows    func(k int, a *float64, ars int, xr, yr, x, y *float64)
+	sum     func(n, rows int, a *float64, ars int, x *float64, xs int, y *float64)
+	reflect func(rows, n int, a *float64, ars int, x, w, u *float64, beta float64)
 }
 
 // SymBlock is what sizes of SymMul are multiples of.
@@ -45,7 +46,7 @@ func plainSymRows(a []float64, ars int, x, y []float64) {
 	}
 }
 
-// sumCall bounds the elements of A that one call of RowSum64 reads.
+// sumCall bounds the elements of A that one call of RowSum64 or ReflectRows reads.
 const sumCall = 1 << 15
 
 // RowSum64 computes y += xᵀA: y[c] gains Σ_i x[i·xs]·a[i·ars+c] for i in [0, rows)
@@ -69,5 +70,31 @@ func RowSum64(rows int, a []float64, ars int, x []float64, xs int, y []float64) 
 	}
 	for i := 0; i < rows && whole < n; i++ {
 		plainAxpy(x[i*xs], a[i*ars+whole:i*ars+n], y[whole:])
+	}
+}
+
+// ReflectRows changes each row i of A [len(x), len(u)] to
+//
+//	b + beta·(b·u)·u,  b = a_i + x_i·w
+//
+// It is fast where len(u) is a multiple of 8. w is at least as long as u.
+func ReflectRows(a []float64, ars int, x, w, u []float64, beta float64) {
+	rows, n := len(x), len(u)
+	if rows == 0 || n == 0 {
+		return
+	}
+	need(len(a), ars, rows, n, "A")
+	w = w[:n]
+	s := current()
+	if s.sym.reflect != nil && n%s.row.lanes == 0 {
+		for i, step := 0, max(1, sumCall/n); i < rows; i += step {
+			s.sym.reflect(min(step, rows-i), n, &a[i*ars], ars, &x[i], &w[0], &u[0], beta)
+		}
+		return
+	}
+	for i, v := range x {
+		row := a[i*ars : i*ars+n]
+		s.axpy(v, w, row)
+		s.axpy(beta*s.dot(row, u), u, row)
 	}
 }

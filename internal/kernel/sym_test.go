@@ -69,6 +69,38 @@ func TestRowSumsAgreeWithLoops(t *testing.T) {
 	})
 }
 
+func TestReflectedRowsAgreeWithLoops(t *testing.T) {
+	forced(t, func(t *testing.T) {
+		r := rand.New(rand.NewPCG(47, 48))
+		for _, rows := range []int{0, 1, 2, 5, 64} {
+			for _, n := range []int{0, 1, 7, 8, 16, 24, 64, 71, 72, 9000} {
+				ars := n + 3
+				before, x, w, u := drawPadded(r, rows*ars), drawPadded(r, rows), drawPadded(r, n), drawPadded(r, n)
+				a := slices.Clone(before)
+				ReflectRows(a, ars, x, w, u, -0.7)
+				for i := range rows {
+					b, dot, sizes := make([]float64, n), 0.0, 0.0
+					for c := range n {
+						b[c] = before[i*ars+c] + x[i]*w[c]
+						dot += b[c] * u[c]
+						sizes += (math.Abs(before[i*ars+c]) + math.Abs(x[i]*w[c])) * math.Abs(u[c])
+					}
+					for c := range ars {
+						want, tol := before[i*ars+c], 0.0
+						if c < n {
+							want = b[c] - 0.7*dot*u[c]
+							tol = float64(n+4) * 0x1p-51 * (math.Abs(want) + math.Abs(x[i]*w[c]) + math.Abs(before[i*ars+c]) + sizes*math.Abs(u[c]))
+						}
+						if d := math.Abs(a[i*ars+c] - want); !(d <= tol) {
+							t.Fatalf("[%d, %d]: element (%d, %d) is %g, want %g", rows, n, i, c, a[i*ars+c], want)
+						}
+					}
+				}
+			}
+		}
+	})
+}
+
 func TestRowSumsKeepInfinities(t *testing.T) {
 	forced(t, func(t *testing.T) {
 		a := make([]float64, 2*16)

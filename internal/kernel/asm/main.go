@@ -37,6 +37,7 @@ func main() {
 		fewCols(s)
 		symRows(s)
 		rowSum(s)
+		reflectRows(s)
 		double(s)
 		thin(s)
 		dot(s)

@@ -3,6 +3,7 @@ package main
 import (
 	. "github.com/mmcloughlin/avo/build"
 	. "github.com/mmcloughlin/avo/operand"
+	. "github.com/mmcloughlin/avo/reg"
 )
 
 // symRows writes what some rows of a symmetric matrix's upper half add to its
@@ -105,5 +106,55 @@ func rowSum(s isa) {
 		CMPQ(n, I32(nv*lanes))
 		JGE(LabelRef(block))
 	}
+	leave()
+}
+
+// reflectRows writes one step of a reduction to bidiagonal form: rows of A gain what
+// a reflection from the left has them gain, and are then reflected from the right.
+func reflectRows(s isa) {
+	e := f64
+	name := "reflectrows64" + s.name
+	text(name, "func(rows, n int, a *float64, ars int, x, w, u *float64, beta float64)",
+		"%s adds x_i·w to row i of a, n elements, a positive multiple of %d, and then beta·(row·u)·u, for rows that lie ars apart.", name, s.bytes()/8)
+	rows, a, ars, x := pointer("rows"), pointer("a"), strided("ars", e), pointer("x")
+	w, u, n := pointer("w"), pointer("u"), pointer("n")
+	SHLQ(Imm(3), n)
+	xv, acc, v, sv := s.vec(), s.vec(), s.vec(), s.vec()
+	beta := XMM()
+	p, err := Param("beta").Resolve()
+	if err != nil {
+		panic(err)
+	}
+	VMOVSD(p.Addr, beta)
+	c := GP64()
+	at := func(base Register) Mem { return Mem{Base: base, Index: c, Scale: 1} }
+	next := func(label string) {
+		ADDQ(I32(s.bytes()), c)
+		CMPQ(c, n)
+		JLT(LabelRef(label))
+	}
+	Label("row")
+	e.bcast(Mem{Base: x}, xv)
+	s.zero(acc)
+	XORQ(c, c)
+	Label("first")
+	e.load(at(a), v)
+	e.fma(at(w), xv, v)
+	e.load(v, at(a))
+	e.fma(at(u), v, acc)
+	next("first")
+	r := s.reduce(acc).AsX()
+	VMULSD(beta, r, r)
+	VBROADCASTSD(r, sv)
+	XORQ(c, c)
+	Label("second")
+	e.load(at(a), v)
+	e.fma(at(u), sv, v)
+	e.load(v, at(a))
+	next("second")
+	ADDQ(ars, a)
+	ADDQ(Imm(8), x)
+	DECQ(rows)
+	JNZ(LabelRef("row"))
 	leave()
 }
