@@ -16,7 +16,7 @@ func TestUpperHalvesAreCleanAfterEveryKernel(t *testing.T) {
 	const upperYMM, upperZMM = 1 << 2, 1 << 6
 	buf := make([]float64, 4096)
 	buf32 := make([]float32, 4096)
-	raw, top, code := make([]byte, 512), make([]uint32, 16), make([]uint16, 66)
+	raw, top, code := make([]byte, 512), make([]uint32, 16), make([]uint64, 32)
 	out, out32 := make([]float64, 4096), make([]float32, 4096)
 	for _, s := range available() {
 		if s == generic {
@@ -86,9 +86,9 @@ func TestUpperHalvesAreCleanAfterEveryKernel(t *testing.T) {
 			"pairs":       func() { s.dequantTable.pairs(2, &out32[0], &raw[0], &raw[64], &buf32[0]) },
 			"q2k":         func() { s.dequantK.q2(&out32[0], &raw[0], &buf32[0]) },
 			"q3k":         func() { s.dequantK.q3(&out32[0], &raw[0], &raw[128], &buf32[0]) },
-			"eights":      func() { s.lattice.eights(&out32[0], &code[0], &raw[0], &buf32[0], &buf32[64]) },
-			"fours":       func() { s.lattice.fours(&out32[0], &code[0], &raw[0], &buf32[0], &buf32[64]) },
-			"shifts":      func() { s.lattice.shifts(&out32[0], &code[0], &raw[0], &buf32[0], &buf32[64]) },
+			"eights":      func() { s.lattice.eights(&out32[0], &code[0], &code[20], &buf32[0], &buf32[64]) },
+			"fours":       func() { s.lattice.fours(&out32[0], &code[0], &code[20], &buf32[0], &buf32[64]) },
+			"shifts":      func() { s.lattice.shifts(&out32[0], &code[0], &code[20], &buf32[0], &buf32[64]) },
 			"tq1":         func() { s.ternary.tq1(2, &out32[0], &raw[0]) },
 			"tq2":         func() { s.ternary.tq2(2, &out32[0], &raw[0]) },
 			"q6k":         func() { s.dequantK.q6(&out32[0], &raw[0], &raw[128], &buf32[0]) },

@@ -4361,7 +4361,7 @@ TEXT ·iq4xsAVX2(SB), NOSPLIT, $0-24
 	VZEROUPPER
 	RET
 
-// func eightsAVX2(dst *float32, codes *uint16, signs *byte, scales *float32, levels *float32)
+// func eightsAVX2(dst *float32, codes *uint64, signs *uint64, scales *float32, levels *float32)
 // Requires: AVX, AVX2
 TEXT ·eightsAVX2(SB), NOSPLIT, $0-40
 	MOVQ         dst+0(FP), AX
@@ -4757,7 +4757,7 @@ DATA last_256<>+24(SB)/4, $0x00000019
 DATA last_256<>+28(SB)/4, $0x00000018
 GLOBL last_256<>(SB), RODATA|NOPTR, $32
 
-// func foursAVX2(dst *float32, codes *uint16, signs *byte, scales *float32, levels *float32)
+// func foursAVX2(dst *float32, codes *uint64, signs *uint64, scales *float32, levels *float32)
 // Requires: AVX, AVX2
 TEXT ·foursAVX2(SB), NOSPLIT, $0-40
 	MOVQ         dst+0(FP), AX
@@ -5143,7 +5143,7 @@ DATA lanes4_256<>+24(SB)/4, $0x00000018
 DATA lanes4_256<>+28(SB)/4, $0x0000001c
 GLOBL lanes4_256<>(SB), RODATA|NOPTR, $32
 
-// func shiftsAVX2(dst *float32, codes *uint16, signs *byte, scales *float32, levels *float32)
+// func shiftsAVX2(dst *float32, codes *uint64, signs *uint64, scales *float32, levels *float32)
 // Requires: AVX, AVX2
 TEXT ·shiftsAVX2(SB), NOSPLIT, $0-40
 	MOVQ         dst+0(FP), AX
@@ -11119,7 +11119,7 @@ TEXT ·iq4xsAVX512(SB), NOSPLIT, $0-24
 	VZEROUPPER
 	RET
 
-// func eightsAVX512(dst *float32, codes *uint16, signs *byte, scales *float32, levels *float32)
+// func eightsAVX512(dst *float32, codes *uint64, signs *uint64, scales *float32, levels *float32)
 // Requires: AVX, AVX512DQ, AVX512F
 TEXT ·eightsAVX512(SB), NOSPLIT, $0-40
 	MOVQ         dst+0(FP), AX
@@ -11363,7 +11363,7 @@ DATA last_512<>+56(SB)/4, $0x00000011
 DATA last_512<>+60(SB)/4, $0x00000010
 GLOBL last_512<>(SB), RODATA|NOPTR, $64
 
-// func foursAVX512(dst *float32, codes *uint16, signs *byte, scales *float32, levels *float32)
+// func foursAVX512(dst *float32, codes *uint64, signs *uint64, scales *float32, levels *float32)
 // Requires: AVX, AVX512DQ, AVX512F
 TEXT ·foursAVX512(SB), NOSPLIT, $0-40
 	MOVQ         dst+0(FP), AX
@@ -11639,7 +11639,7 @@ DATA upper_512<>+56(SB)/4, $0x00000001
 DATA upper_512<>+60(SB)/4, $0x00000001
 GLOBL upper_512<>(SB), RODATA|NOPTR, $64
 
-// func shiftsAVX512(dst *float32, codes *uint16, signs *byte, scales *float32, levels *float32)
+// func shiftsAVX512(dst *float32, codes *uint64, signs *uint64, scales *float32, levels *float32)
 // Requires: AVX, AVX512DQ, AVX512F
 TEXT ·shiftsAVX512(SB), NOSPLIT, $0-40
 	MOVQ         dst+0(FP), AX

@@ -1,7 +1,5 @@
 package kernel
 
-import "math/bits"
-
 // The IQ types look eight (IQ1, IQ2) or four (IQ3) magnitudes up at once: a number in
 // the file is a place in a codebook of points on a lattice (grids.go), and the signs lie
 // beside it. One F16 scale d holds for 256 numbers, a small integer s for each group of
@@ -16,8 +14,8 @@ import "math/bits"
 //
 // Source: gguf-py/gguf/quants.py and ggml-quants.c (dequantize_row_iq*).
 type lattice struct {
-	codes  [66]uint16  // 32 of eight numbers or 64 of four, and what vectors read beyond
-	signs  [36]byte    // a bit for each number; of IQ1, eight that are alike
+	codes  [17]uint64  // 32 of eight numbers or 64 of four, four to a word, and what vectors read beyond
+	signs  [5]uint64   // a bit for each number; of IQ1, eight that are alike
 	scales [16]float32 // one for 16 numbers
 }
 
@@ -26,7 +24,7 @@ type latticeSet struct {
 	eights, fours, shifts latticeFunc
 }
 
-type latticeFunc func(dst *float32, codes *uint16, signs *byte, scales, levels *float32)
+type latticeFunc func(dst *float32, codes, signs *uint64, scales, levels *float32)
 
 // latticeType is one type: its bytes for 256 numbers, how they are unpacked, what the
 // set has for it with its twin, and the magnitudes that codes stand for.
@@ -94,7 +92,7 @@ func (t *latticeType) dequant(s *latticeSet, dst []float32, src []byte) {
 // plainEights: two bits of code for each magnitude.
 func plainEights(dst []float32, l *lattice, levels *[16]float32) {
 	for g := range 32 {
-		code, signs, d, x := l.codes[g], l.signs[g], l.scales[g/2], dst[8*g:][:8]
+		code, signs, d, x := l.code(g), l.eightSigns(g), l.scales[g/2], dst[8*g:][:8]
 		for i := range x {
 			signed(&x[i], d*levels[code>>(2*i)&3], signs, i)
 		}
@@ -104,7 +102,7 @@ func plainEights(dst []float32, l *lattice, levels *[16]float32) {
 // plainFours: four bits for each magnitude, of which three are in use.
 func plainFours(dst []float32, l *lattice, levels *[16]float32) {
 	for g := range 64 {
-		code, signs, d, x := l.codes[g], l.signs[g/2], l.scales[g/4], dst[4*g:][:4]
+		code, signs, d, x := l.code(g), l.eightSigns(g/2), l.scales[g/4], dst[4*g:][:4]
 		for i := range x {
 			signed(&x[i], d*levels[code>>(4*i)&7], signs, g%2*4+i)
 		}
@@ -114,9 +112,9 @@ func plainFours(dst []float32, l *lattice, levels *[16]float32) {
 // plainShifts: two bits for each number, and ⅛ more or less.
 func plainShifts(dst []float32, l *lattice, levels *[16]float32) {
 	for g := range 32 {
-		code, d, x := l.codes[g], l.scales[g/2], dst[8*g:][:8]
+		code, d, x := l.code(g), l.scales[g/2], dst[8*g:][:8]
 		delta := float32(0.125)
-		if l.signs[g] != 0 {
+		if l.eightSigns(g) != 0 {
 			delta = -delta
 		}
 		for i := range x {
@@ -133,8 +131,6 @@ func signed(x *float32, v float32, signs byte, i int) {
 	*x = v
 }
 
-// evenSigns completes seven sign bits by an eighth that makes their number even.
-func evenSigns(seven uint32) byte {
-	s := byte(seven & 127)
-	return s | byte(bits.OnesCount8(s)&1)<<7
-}
+func (l *lattice) code(g int) uint16 { return uint16(l.codes[g/4] >> (g % 4 * 16)) }
+
+func (l *lattice) eightSigns(g int) byte { return byte(l.signs[g/8] >> (g % 8 * 8)) }

@@ -232,17 +232,17 @@ func iq4xsAVX2(dst *float32, q *byte, scales *float32)
 // eightsAVX2 stores ±d_g·v, v by bit pairs of codes, for the 256 numbers of a block.
 //
 //go:noescape
-func eightsAVX2(dst *float32, codes *uint16, signs *byte, scales *float32, levels *float32)
+func eightsAVX2(dst *float32, codes *uint64, signs *uint64, scales *float32, levels *float32)
 
 // foursAVX2 stores ±d_g·v, v by three of four bits of codes, for the 256 numbers of a block.
 //
 //go:noescape
-func foursAVX2(dst *float32, codes *uint16, signs *byte, scales *float32, levels *float32)
+func foursAVX2(dst *float32, codes *uint64, signs *uint64, scales *float32, levels *float32)
 
 // shiftsAVX2 stores d_g·(v ± ⅛), v by bit pairs of codes, for the 256 numbers of a block.
 //
 //go:noescape
-func shiftsAVX2(dst *float32, codes *uint16, signs *byte, scales *float32, levels *float32)
+func shiftsAVX2(dst *float32, codes *uint64, signs *uint64, scales *float32, levels *float32)
 
 // tq2AVX2 stores d·(q − 1), q in the bit pairs of 64 bytes, for the 256 numbers of each of blocks blocks of 66 bytes.
 //
@@ -557,17 +557,17 @@ func iq4xsAVX512(dst *float32, q *byte, scales *float32)
 // eightsAVX512 stores ±d_g·v, v by bit pairs of codes, for the 256 numbers of a block.
 //
 //go:noescape
-func eightsAVX512(dst *float32, codes *uint16, signs *byte, scales *float32, levels *float32)
+func eightsAVX512(dst *float32, codes *uint64, signs *uint64, scales *float32, levels *float32)
 
 // foursAVX512 stores ±d_g·v, v by three of four bits of codes, for the 256 numbers of a block.
 //
 //go:noescape
-func foursAVX512(dst *float32, codes *uint16, signs *byte, scales *float32, levels *float32)
+func foursAVX512(dst *float32, codes *uint64, signs *uint64, scales *float32, levels *float32)
 
 // shiftsAVX512 stores d_g·(v ± ⅛), v by bit pairs of codes, for the 256 numbers of a block.
 //
 //go:noescape
-func shiftsAVX512(dst *float32, codes *uint16, signs *byte, scales *float32, levels *float32)
+func shiftsAVX512(dst *float32, codes *uint64, signs *uint64, scales *float32, levels *float32)
 
 // tq2AVX512 stores d·(q − 1), q in the bit pairs of 64 bytes, for the 256 numbers of each of blocks blocks of 66 bytes.
 //

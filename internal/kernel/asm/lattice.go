@@ -12,7 +12,7 @@ import (
 // types, whose codes, signs and scales are unpacked already: a code for eight numbers
 // (eights, shifts) or for four (fours), a bit of sign for each, a scale for 16.
 func lattice(s isa) {
-	const signature = "func(dst *float32, codes *uint16, signs *byte, scales, levels *float32)"
+	const signature = "func(dst *float32, codes, signs *uint64, scales, levels *float32)"
 	for _, t := range []struct {
 		name, doc string
 		bits      int // of code for each number
