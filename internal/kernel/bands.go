@@ -34,23 +34,31 @@ type schedule[E Float] struct {
 // bands multiplies the block of rows at hand by all of B. The error is that of the
 // source.
 func (p *product[E]) bands() error {
-	t := p.t
-	panelsI, panelsJ := ceil(p.rows, t.mr), ceil(p.n, t.nr)
-	s := &schedule[E]{p: p, bands: p.countBands(panelsJ), chunks: ceil(panelsI, max(1, chunkRows/t.mr))}
-	s.changed.L = &s.mu
-	if s.bands*s.chunks == 1 {
-		s.work()
-	} else {
-		p.run(s.bands*s.chunks, func(int) { s.work() })
+	panelsI, panelsJ := ceil(p.rows, p.t.mr), ceil(p.n, p.t.nr)
+	bands, chunks := p.countBands(panelsJ), ceil(panelsI, max(1, chunkRows/p.t.mr))
+	if bands*chunks == 1 {
+		b := band[E]{to: panelsJ}
+		if err := p.packBand(&b); err != nil {
+			return err
+		}
+		p.part(0, panelsI, 0, panelsJ, b.buf)
+		b.w.free()
+		return nil
 	}
+	s := &schedule[E]{p: p, bands: bands, chunks: chunks}
+	s.changed.L = &s.mu
+	p.run(bands*chunks, func(int) { s.work() })
 	return s.err
 }
 
+// countBands returns how many bands so many panels make.
 func (p *product[E]) countBands(panels int) int {
-	nr := p.t.nr
 	most := min(bandCols, bandBytes/(p.kg*int(unsafe.Sizeof(E(0)))))
-	n := ceil(panels, max(1, most/nr))
-	return max(n, min(minBands, panels/2))
+	n := ceil(panels, max(1, most/p.t.nr))
+	if p.rows*p.n*p.kg < sharedWork {
+		return n
+	}
+	return max(n, min(minBands, panels/4))
 }
 
 // work does what there is to do until nothing is left to begin.

@@ -25,10 +25,11 @@ const (
 	maxK       = 320
 	maxGroup   = 1024
 	groupStep  = 256 // what groups begin at multiples of: whole blocks of quantized numbers
-	bandBytes  = 768 << 10
+	bandBytes  = 512 << 10
 	bandCols   = 256
-	minBands   = 4 // where columns suffice, so that cores share the packing
-	chunkRows  = 168
+	minBands   = 4       // where columns suffice, so that cores share the packing
+	sharedWork = 1 << 20 // multiplications that are worth it
+	chunkRows  = 84
 	maxPackedA = 1 << 21 // numbers of A packed at once
 	packStep   = 8       // panels packed by one task
 	fewPanels  = 6       // with fewer panels of A, packing B costs more than it saves
@@ -79,7 +80,7 @@ func (p *product[E]) multiply(m, k int) error {
 	w := workspaceOf[E]()
 	defer w.free()
 	p.direct = !p.a.T && !p.t.columns && !aliases[E](p.a.Stride)
-	group := groupOf(k)
+	group := groupOf[E](k)
 	block := m
 	if !p.direct {
 		block = max(chunkRows, maxPackedA/group) / p.t.mr * p.t.mr
@@ -99,12 +100,16 @@ func (p *product[E]) multiply(m, k int) error {
 	return nil
 }
 
-// groupOf cuts k evenly into groups of at most maxGroup.
-func groupOf(k int) int {
-	if k <= maxGroup {
+// groupOf cuts k evenly into groups of at most maxGroup float32, or as many bytes.
+func groupOf[E Float](k int) int {
+	most, step := maxGroup, groupStep
+	if unsafe.Sizeof(E(0)) == 8 {
+		most, step = maxGroup/2, 8
+	}
+	if k <= most {
 		return k
 	}
-	return ceil(ceil(k, ceil(k, maxGroup)), groupStep) * groupStep
+	return ceil(ceil(k, ceil(k, most)), step) * step
 }
 
 // sliceOf cuts a group evenly into slices of at most maxK.

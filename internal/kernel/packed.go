@@ -42,7 +42,7 @@ func (pk *Packed64) Mul(m int, a []float64, lda, from, to int, c []float64, ldc 
 	p := &product[float64]{t: t, run: Serial, a: Operand[float64]{Data: a, Stride: lda}, c: c, ldc: ldc,
 		n: to - from, rows: m, panelB: pk.panel}
 	p.direct = !t.columns && !aliases[float64](lda)
-	group := groupOf(pk.k)
+	group := groupOf[float64](pk.k)
 	for p.k0 = 0; p.k0 < pk.k; p.k0 += group {
 		p.kg = min(group, pk.k-p.k0)
 		p.step = sliceOf(p.kg)
