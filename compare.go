@@ -15,15 +15,25 @@ import (
 // that ends in .json is a report of an earlier scan. Errors as for Scan, and
 // *xerr.Usage where the two do not have the same heads.
 func Compare(ctx context.Context, a, b string, opts *Options) (*report.Comparison, error) {
-	ra, err := reportOf(ctx, a, opts)
-	if err != nil {
-		return nil, err
+	var reports [2]*report.Report
+	for i, source := range []string{a, b} {
+		var err error
+		if reports[i], err = reportOf(ctx, source, half(opts, int64(i))); err != nil {
+			return nil, err
+		}
 	}
-	rb, err := reportOf(ctx, b, opts)
-	if err != nil {
-		return nil, err
+	return report.Compare(reports[0], reports[1])
+}
+
+// half makes the progress of one of two scans that of both, each for half of it.
+func half(opts *Options, which int64) *Options {
+	if opts == nil || opts.Progress == nil {
+		return opts
 	}
-	return report.Compare(ra, rb)
+	const whole = 1 << 20
+	o := *opts
+	o.Progress = func(done, total int64) { opts.Progress(which*whole+share(whole, done, total), 2*whole) }
+	return &o
 }
 
 func reportOf(ctx context.Context, source string, opts *Options) (*report.Report, error) {

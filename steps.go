@@ -122,12 +122,12 @@ func (s *source) shapes(l, T int) *head.Layer {
 	out, mask := &head.Layer{Index: l}, s.facts(l).mask
 	if m := s.model; m != nil {
 		heads, kvHeads, dim = m.Heads, m.KVHeads, m.HeadDim
-		out.X = linalg.Matrix{Rows: T, Cols: m.Width}
+		out.X = linalg.Matrix32{Rows: T, Cols: m.Width}
 		out.WQ = head.Weights{Rows: heads * dim, Cols: m.Width}
 	} else {
 		d := s.capture.Dims(l)
 		heads, kvHeads, dim = d.Heads, d.KVHeads, d.Dim
-		out.X, out.Sparse = linalg.Matrix{Rows: T, Cols: d.DModel}, s.capture.Meta.Positions != nil
+		out.X, out.Sparse = linalg.Matrix32{Rows: T, Cols: d.DModel}, s.capture.Meta.Positions != nil
 	}
 	q := linalg.Matrix{Rows: T, Cols: dim}
 	for h := range heads {

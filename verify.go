@@ -177,7 +177,7 @@ func compareLayers(file string, ours, theirs *head.Layer) ([]Difference, error) 
 		sink.sinks(name, a.Sink, b.Sink)
 		scores.compare(name, a, b)
 	}
-	x.matrices("", ours.X, theirs.X)
+	x.matrices("", ours.X.Float64(), theirs.X.Float64())
 	var found []Difference
 	for _, d := range []Difference{q, k, v, x, sink} {
 		if d.Max >= 0 { // the reference has this tensor

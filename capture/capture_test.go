@@ -348,7 +348,10 @@ func drawLayers(t *rapid.T) (Meta, []*head.Layer) {
 			l.Pairs = append(l.Pairs, p)
 		}
 		if rapid.Bool().Draw(t, "x") {
-			l.X = matrix(t, tokens, 3)
+			l.X = linalg.New32(tokens, 3)
+			for i := range l.X.Data {
+				l.X.Data[i] = rapid.Float32().Draw(t, "x")
+			}
 			l.WriteNorm = make([]float64, n)
 		}
 		layers = append(layers, l)

@@ -102,7 +102,7 @@ func (c *Capture) bad(tensor, what string, found, want any) error {
 	return &xerr.Format{File: fmt.Sprintf("%s: tensor %q", c.Path, tensor), What: what, Found: found, Want: want}
 }
 
-// Layer reads one layer as float64, every number exact. Heads that share a KV
+// Layer reads one layer, q, k and v as float64, every number exact. Heads that share a KV
 // head share its matrices. AV and the weights are empty: a capture has none.
 //
 // Errors: a layer that the file does not have; mmap.ErrShrunk.
@@ -117,7 +117,7 @@ func (c *Capture) Layer(i int) (*head.Layer, error) {
 	q, errQ := c.stack(l.q)
 	k, errK := c.stack(l.k)
 	v, errV := c.stack(l.v)
-	x, errX := c.read(l.x)
+	x, errX := numbers(c, l.x, safetensors.Float32s)
 	norm, errN := c.read(l.writeNorm)
 	sink, errS := c.read(l.sink)
 	alibi, errA := c.read(l.alibi)
@@ -127,7 +127,7 @@ func (c *Capture) Layer(i int) (*head.Layer, error) {
 	out := &head.Layer{Index: i, QKNorm: c.Meta.QKNorm, Sparse: c.Meta.Positions != nil,
 		WriteNorm: norm, Tokens: slices.Clone(c.Meta.Tokens)}
 	if l.x != nil {
-		out.X = linalg.Matrix{Rows: d.T, Cols: d.DModel, Stride: d.DModel, Data: x}
+		out.X = linalg.Matrix32{Rows: d.T, Cols: d.DModel, Stride: d.DModel, Data: x}
 	}
 	scale, mask, softcap := c.Meta.For(i)
 	rows, ids := c.kvRows(d)
@@ -168,11 +168,16 @@ func (c *Capture) Dims(i int) Dims {
 
 // read returns all numbers of a tensor, nil for none.
 func (c *Capture) read(t *safetensors.Tensor) ([]float64, error) {
+	return numbers(c, t, safetensors.Float64s)
+}
+
+// numbers is read in either precision.
+func numbers[E float32 | float64](c *Capture, t *safetensors.Tensor, convert func(dst []E, dtype string, src []byte)) ([]E, error) {
 	if t == nil {
 		return nil, nil
 	}
-	out := make([]float64, t.Elements()) // the file has at least 2 bytes for each
-	err := mmap.Guard(func() { safetensors.Float64s(out, t.DType, c.f.Raw(t)) })
+	out := make([]E, t.Elements()) // the file has at least 2 bytes for each
+	err := mmap.Guard(func() { convert(out, t.DType, c.f.Raw(t)) })
 	if err != nil {
 		return nil, fmt.Errorf("%s: tensor %q: %w", c.Path, t.Name, err)
 	}

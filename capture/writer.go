@@ -77,7 +77,7 @@ func (w *Writer) Layer(l *head.Layer) error {
 
 func (w *Writer) extras(l *head.Layer, name func(string) string) error {
 	if l.X.Rows > 0 {
-		if err := w.out.Float64s(name("x"), []int{l.X.Rows, l.X.Cols}, flatten([]linalg.Matrix{l.X})); err != nil {
+		if err := w.out.Float32s(name("x"), []int{l.X.Rows, l.X.Cols}, l.X.Clone().Data); err != nil {
 			return err
 		}
 	}

@@ -48,7 +48,7 @@ func (p *pass) show(l int, s *scoring, visit func(*head.Layer) error) error {
 	b := &p.m.Blocks[l]
 	q, kv := p.m.Heads*p.m.HeadDim, p.m.KVHeads*p.m.HeadDim
 	layer := &head.Layer{Index: l, KVHeads: p.m.KVHeads, QKNorm: p.m.QKNorm, Tokens: p.tokens,
-		X: p.x.Float64(), AV: p.av.Float64(),
+		X: p.x.Clone(), AV: p.av.Clone(),
 		WQ: stackedWeights(b.QKV, 0, q), WK: stackedWeights(b.QKV, q, q+kv),
 		WO: stackedWeights([]arch.Linear{b.Out}, 0, b.Out.Out)}
 	p.pairs(layer, s)

@@ -23,7 +23,7 @@ func TestCapturesRoundTrip(t *testing.T) {
 				if len(got.Pairs) != len(want.Pairs) || got.KVHeads != want.KVHeads || !reflect.DeepEqual(got.KVIDs, want.KVIDs) || got.QKNorm != want.QKNorm {
 					t.Fatalf("layer %d: %d heads, KV heads %v of %d; want %d, %v of %d", i, len(got.Pairs), got.KVIDs, got.KVHeads, len(want.Pairs), want.KVIDs, want.KVHeads)
 				}
-				near(t, "X", got.X, want.X, 0)
+				near(t, "X", got.X.Float64(), want.X.Float64(), 0)
 				for h, p := range want.Pairs {
 					samePair(t, got.Pairs[h], p)
 					note(seen, p)

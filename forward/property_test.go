@@ -76,8 +76,8 @@ func TestCausality(t *testing.T) {
 							r.Fatalf("q of %v before token %d changed with it", a[l].Pairs[h].ID, at)
 						}
 					}
-					near(t, "X", b[l].X.RowSlice(0, at), a[l].X.RowSlice(0, at), 0)
-					near(t, "AV", b[l].AV.RowSlice(0, at), a[l].AV.RowSlice(0, at), 0)
+					near(t, "X", b[l].X.RowSlice(0, at).Float64(), a[l].X.RowSlice(0, at).Float64(), 0)
+					near(t, "AV", b[l].AV.RowSlice(0, at).Float64(), a[l].AV.RowSlice(0, at).Float64(), 0)
 				}
 				near(t, "logits", outB.Logits.RowSlice(0, at).Float64(), outA.Logits.RowSlice(0, at).Float64(), 0)
 				if slices.Equal(outA.Logits.Row(at), outB.Logits.Row(at)) {
@@ -159,7 +159,7 @@ func TestAVFollowsFromPairs(t *testing.T) {
 								want.Set(i, c, sum)
 							}
 						}
-						near(t, "AV of "+p.ID.String(), layer.AV.ColSlice(h*p.Dim(), (h+1)*p.Dim()), want, 2e-5)
+						near(t, "AV of "+p.ID.String(), layer.AV.ColSlice(h*p.Dim(), (h+1)*p.Dim()).Float64(), want, 2e-5)
 					}
 				}
 			})

@@ -132,9 +132,9 @@ func TestNanoSortAgainstActivations(t *testing.T) {
 			near(t, "att", scores, maskInfinite(get("att").matrix(t, at)), 1e-5)
 			near(t, "attSm", probs, get("attSm").matrix(t, at), 1e-5)
 		}
-		near(t, "x", layers[0].X, get("x").matrix(t, s), 1e-6)
-		near(t, "block1 in", layers[1].X, get("block0").matrix(t, s), 1e-4)
-		near(t, "y", layers[0].AV, get("y").matrix(t, s), 1e-5)
+		near(t, "x", layers[0].X.Float64(), get("x").matrix(t, s), 1e-6)
+		near(t, "block1 in", layers[1].X.Float64(), get("block0").matrix(t, s), 1e-4)
+		near(t, "y", layers[0].AV.Float64(), get("y").matrix(t, s), 1e-5)
 		near(t, "lm_head", out.Logits.Float64(), get("lm_head").matrix(t, s), 1e-4)
 	}
 }
@@ -210,8 +210,8 @@ func TestStoriesFormatsAgree(t *testing.T) {
 
 func sameLayer(t testing.TB, a, b *head.Layer, tol float64) {
 	t.Helper()
-	near(t, "X", b.X, a.X, tol)
-	near(t, "AV", b.AV, a.AV, tol)
+	near(t, "X", b.X.Float64(), a.X.Float64(), tol)
+	near(t, "AV", b.AV.Float64(), a.AV.Float64(), tol)
 	for _, w := range []struct {
 		name string
 		a, b head.Weights

@@ -71,11 +71,11 @@ type Layer struct {
 	QKNorm  bool   // q and k pass a norm before the dot product
 	Sparse  bool   // tokens were subsampled: only energy and key measures apply
 
-	X  linalg.Matrix // [T, d_model] residual stream entering the layer
-	AV linalg.Matrix // [T, n_heads·d_v] Σ_j A[i,j] v_j of every head, side by side
-	WO Weights       // [d_model, n_heads·d_v] the output projection, so that write = AV·WOᵀ
-	WQ Weights       // [n_heads·d, d_model] query weights as they multiply the normed input
-	WK Weights       // [n_kv·d, d_model] key weights
+	X  linalg.Matrix32 // [T, d_model] residual stream entering the layer
+	AV linalg.Matrix32 // [T, n_heads·d_v] Σ_j A[i,j] v_j of every head, side by side
+	WO Weights         // [d_model, n_heads·d_v] the output projection, so that write = AV·WOᵀ
+	WQ Weights         // [n_heads·d, d_model] query weights as they multiply the normed input
+	WK Weights         // [n_kv·d, d_model] key weights
 
 	WriteNorm []float64 // ‖write_h‖_F by head when a capture gives it; else nil
 	Tokens    []int     // token ids; nil if unknown

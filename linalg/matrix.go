@@ -144,6 +144,31 @@ func (m Matrix32) ColSlice(from, to int) Matrix32 {
 	return Matrix32{Rows: m.Rows, Cols: to - from, Stride: m.Stride, Data: m.Data[from : (m.Rows-1)*m.Stride+to]}
 }
 
+// At returns element (i, j), exact in float64.
+func (m Matrix32) At(i, j int) float64 { return float64(m.Data[i*m.Stride+j]) }
+
+// Clone returns a compact copy.
+func (m Matrix32) Clone() Matrix32 {
+	c := New32(m.Rows, m.Cols)
+	for i := range m.Rows {
+		copy(c.Row(i), m.Row(i))
+	}
+	return c
+}
+
+// NonFinite is Matrix.NonFinite.
+func (m Matrix32) NonFinite() (row, col int, found bool) {
+	for i := range m.Rows {
+		for j, v := range m.Row(i) {
+			const exponent = 0xff << 23 // all set in NaN and infinities only
+			if math.Float32bits(v)&exponent == exponent {
+				return i, j, true
+			}
+		}
+	}
+	return 0, 0, false
+}
+
 // Float64 returns a compact float64 copy; every float32 is exact in float64.
 func (m Matrix32) Float64() Matrix {
 	c := New(m.Rows, m.Cols)

@@ -199,7 +199,7 @@ func (s *Subject) masked() (*maskedField, error) {
 		if s.bad() != nil {
 			return nil, s.bad()
 		}
-		e, err := attention.NewMasked(s.run.ctx, s.pair(), &attention.Options{Memory: s.run.memory(), Progress: s.counts()})
+		e, err := attention.NewMasked(s.run.ctx, s.pair(), &attention.Options{Memory: s.memory(), Progress: s.counts()})
 		if err != nil {
 			return nil, refuse(err)
 		}

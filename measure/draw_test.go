@@ -16,14 +16,17 @@ type layerCase struct {
 }
 
 // weights32 rounds a matrix to the float32 that weights have.
-func weights32(m linalg.Matrix) head.Weights {
+func weights32(m linalg.Matrix) head.Weights { return head.DenseWeights(narrow(m)) }
+
+// narrow rounds to float32, in which layers hold what is not q, k or v.
+func narrow(m linalg.Matrix) linalg.Matrix32 {
 	w := linalg.New32(m.Rows, m.Cols)
 	for i := range m.Rows {
 		for j, v := range m.Row(i) {
 			w.Row(i)[j] = float32(v)
 		}
 	}
-	return head.DenseWeights(w)
+	return w
 }
 
 // loaded returns weights in float64.
@@ -37,7 +40,7 @@ func loaded(w head.Weights) linalg.Matrix {
 
 // randomLayer draws n heads that share kv key heads, with everything a source can hold.
 func randomLayer(r *rand.Rand, n, kv, T, d int, mask head.Mask, size float64) *head.Layer {
-	l := &head.Layer{Index: 3, KVHeads: kv, X: gaussian(r, T, 11), AV: gaussian(r, T, n*3), WO: weights32(gaussian(r, n*3, 11).T()),
+	l := &head.Layer{Index: 3, KVHeads: kv, X: narrow(gaussian(r, T, 11)), AV: narrow(gaussian(r, T, n*3)), WO: weights32(gaussian(r, n*3, 11).T()),
 		WQ: weights32(gaussian(r, n*d, 11)), WK: weights32(gaussian(r, kv*d, 11))}
 	for range T {
 		l.Tokens = append(l.Tokens, r.IntN(1+T/3))
@@ -140,7 +143,9 @@ var layerCases = []layerCase{
 	{"large and small numbers", changed(24, 6, head.Causal, func(_ *rand.Rand, l *head.Layer) {
 		each(l.Pairs[0].Q, func(_, _ int, v float64) float64 { return v * 1e60 })
 		each(l.Pairs[0].K, func(_, _ int, v float64) float64 { return v * 1e-60 })
-		each(l.X, func(_, j int, v float64) float64 { return v * math.Pow(10, float64(j)) })
+		x := l.X.Float64()
+		each(x, func(_, j int, v float64) float64 { return v * math.Pow(10, float64(j)) })
+		l.X = narrow(x)
 	})},
 	{"one-hot by position", changed(16, 16, head.Causal, func(_ *rand.Rand, l *head.Layer) {
 		p := l.Pairs[0]
@@ -154,13 +159,15 @@ var layerCases = []layerCase{
 		}
 	})},
 	{"collapsed stream", changed(18, 4, head.Causal, func(_ *rand.Rand, l *head.Layer) {
-		each(l.X, func(_, j int, _ float64) float64 { return float64(j) - 4 })
+		x := l.X.Float64()
+		each(x, func(_, j int, _ float64) float64 { return float64(j) - 4 })
+		l.X = narrow(x)
 	})},
 	{"no repeats, no weights", changed(18, 4, head.Causal, func(_ *rand.Rand, l *head.Layer) {
 		for i := range l.Tokens {
 			l.Tokens[i] = i
 		}
 		l.WQ, l.WK, l.WO = head.Weights{}, head.Weights{}, head.Weights{}
-		l.AV, l.X = linalg.Matrix{}, linalg.Matrix{}
+		l.AV, l.X = linalg.Matrix32{}, linalg.Matrix32{}
 	})},
 }

@@ -293,7 +293,7 @@ func TestNonFiniteValuesAreLocatedAndOmitted(t *testing.T) {
 	l.Pairs[2].V = l.Pairs[3].V
 	l.Pairs[2].V.Set(7, 1, math.Inf(-1))
 	l.Pairs[0].Q.Set(5, 2, math.NaN())
-	l.X.Set(1, 9, math.Inf(1))
+	l.X.Row(1)[9] = float32(math.Inf(1))
 	table, err := Run(context.Background(), l, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -325,7 +325,7 @@ func TestNonFiniteValuesAreLocatedAndOmitted(t *testing.T) {
 
 func TestOmissionsSayWhy(t *testing.T) {
 	l := randomLayer(rand.New(rand.NewPCG(4, 5)), 2, 2, 12, 4, head.Mask{}, 1)
-	l.Tokens, l.WQ, l.WO, l.AV = nil, head.Weights{}, head.Weights{}, linalg.Matrix{}
+	l.Tokens, l.WQ, l.WO, l.AV = nil, head.Weights{}, head.Weights{}, linalg.Matrix32{}
 	reasons := func(t *testing.T, l *head.Layer) map[string]string {
 		table, err := Run(context.Background(), l, nil)
 		if err != nil {

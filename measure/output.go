@@ -64,7 +64,7 @@ func writesOf(s *Subject) (*writes, error) {
 	if w := writesByGrams(l.AV, wo, n); w != nil {
 		return w, nil
 	}
-	return writesAsTheyAre(l.AV, wo, n), nil
+	return writesAsTheyAre(l.AV.Float64(), wo, n), nil
 }
 
 // cancels is the share of Σ_h ‖write_h‖ below which ‖Σ_h write_h‖ is too small to
@@ -77,7 +77,7 @@ const cancels = 0.01
 //
 // a few heads' rows of them at a time. It returns nil where the sum cancels or
 // leaves the range of float64. Cost: O((T + d_model)·(n·d_v)²), halved by symmetry.
-func writesByGrams(av linalg.Matrix, wo linalg.Matrix32, n int) *writes {
+func writesByGrams(av, wo linalg.Matrix32, n int) *writes {
 	dv := av.Cols / n
 	group := max(1, gramCols/dv)
 	inners := linalg.New(n, n) // ⟨write_h, write_g⟩ for g ≥ h
@@ -127,18 +127,23 @@ type writeSpace struct{ left, all, tile linalg.Matrix }
 var writeSpaces sync.Pool
 
 // grams returns the first m rows of avᵀ·av and woᵀ·wo.
-func (s *writeSpace) grams(m int, av linalg.Matrix, wo linalg.Matrix32) (left, all linalg.Matrix) {
+func (s *writeSpace) grams(m int, av, wo linalg.Matrix32) (left, all linalg.Matrix) {
 	s.left, s.all = linalg.Reuse(s.left, m, av.Cols), linalg.Reuse(s.all, m, av.Cols)
-	linalg.GramPart(s.left, av)
-	clear(s.all.Data)
-	for r := 0; r < wo.Rows; r += writeRows {
-		tile := wo.RowSlice(r, min(wo.Rows, r+writeRows))
+	s.gram(s.left, av)
+	s.gram(s.all, wo)
+	return s.left, s.all
+}
+
+// gram computes the first rows of aᵀ·a, some rows of a in float64 at a time.
+func (s *writeSpace) gram(dst linalg.Matrix, a linalg.Matrix32) {
+	clear(dst.Data)
+	for r := 0; r < a.Rows; r += writeRows {
+		tile := a.RowSlice(r, min(a.Rows, r+writeRows))
 		s.tile = linalg.Reuse(s.tile, tile.Rows, tile.Cols)
 		tile.Into(s.tile)
-		linalg.AddGramPart(s.all, s.tile)
+		linalg.AddGramPart(dst, s.tile)
 	}
-	linalg.Mirror(s.all)
-	return s.left, s.all
+	linalg.Mirror(dst)
 }
 
 // Between them squares and their sums keep their digits.
@@ -187,7 +192,7 @@ func writesAsTheyAre(av linalg.Matrix, wo linalg.Matrix32, n int) *writes {
 	return w
 }
 
-// writeRows is how many rows of W_O are multiplied at once: enough for the
+// writeRows is how many rows of A·V and of W_O are multiplied at once: enough for the
 // product to be efficient, few enough for its result to be small.
 const writeRows = 256
 

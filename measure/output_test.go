@@ -12,19 +12,19 @@ import (
 // cancel or numbers are far from one.
 func TestWritesByGrams(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 3))
-	draw := func(T, d, n, dv int) (linalg.Matrix, linalg.Matrix32) {
-		av, wo := linalg.New(T, n*dv), linalg.New32(d, n*dv)
+	draw := func(T, d, n, dv int) (av, wo linalg.Matrix32) {
+		av, wo = linalg.New32(T, n*dv), linalg.New32(d, n*dv)
 		for i := range av.Data {
-			av.Data[i] = r.NormFloat64()
+			av.Data[i] = float32(r.NormFloat64())
 		}
 		for i := range wo.Data {
 			wo.Data[i] = float32(r.NormFloat64())
 		}
 		return av, wo
 	}
-	for _, c := range []struct{ T, d, n, dv int }{{1, 1, 1, 1}, {40, 30, 1, 16}, {50, 600, 5, 24}, {33, 70, 9, 64}, {300, 20, 3, 130}} {
+	for _, c := range []struct{ T, d, n, dv int }{{1, 1, 1, 1}, {40, 30, 1, 16}, {50, 600, 5, 24}, {33, 70, 9, 64}, {300, 20, 3, 130}, {2*writeRows + 1, 20, 3, 40}} {
 		av, wo := draw(c.T, c.d, c.n, c.dv)
-		got, want := writesByGrams(av, wo, c.n), writesAsTheyAre(av, wo, c.n)
+		got, want := writesByGrams(av, wo, c.n), writesAsTheyAre(av.Float64(), wo, c.n)
 		if got == nil {
 			t.Fatalf("%v: declined", c)
 		}
@@ -42,7 +42,7 @@ func TestWritesByGrams(t *testing.T) {
 	av, wo := draw(40, 30, 2, 8)
 	for i := range av.Rows { // the second head takes back what the first writes
 		for j := range 8 {
-			av.Set(i, 8+j, -av.At(i, j))
+			av.Row(i)[8+j] = -av.Row(i)[j]
 		}
 	}
 	for i := range wo.Rows {
@@ -52,7 +52,8 @@ func TestWritesByGrams(t *testing.T) {
 		t.Errorf("canceling writes: total %v", w.total)
 	}
 	far, wo := draw(40, 30, 2, 8)
-	linalg.Scale(1e200, far.Data)
+	linalg.Scale32(1e35, far.Data)
+	linalg.Scale32(1e35, wo.Data)
 	if w := writesByGrams(far, wo, 2); w != nil {
 		t.Errorf("far from one: total %v", w.total)
 	}

@@ -57,6 +57,7 @@ func Run(ctx context.Context, l *head.Layer, opts *Options) (*Table, error) {
 		switch k, h := i-1, i-1-len(kv); {
 		case i == 0:
 			layer = r.measure(PerLayer, 0, layerName(l))
+			r.wide = lazy[linalg.Matrix]{} // nobody else reads x
 		case h < 0:
 			kv[k] = r.measure(PerKVHead, readers[k], kvName(l, readers[k]))
 		default:
@@ -269,12 +270,18 @@ func gatherOmissions(layer string, rows []*row) []Omission {
 	return out
 }
 
+// located is a matrix of either precision.
+type located interface {
+	NonFinite() (row, col int, found bool)
+	At(i, j int) float64
+}
+
 // locate finds the first value that is not finite in each tensor of the layer,
 // and marks what cannot be measured for it.
 func (r *layerRun) locate() []NonFinite {
 	var out []NonFinite
 	l := r.layer
-	look := func(where, tensor string, m linalg.Matrix) *Omit {
+	look := func(where, tensor string, m located) *Omit {
 		i, j, found := m.NonFinite()
 		if !found {
 			return nil

@@ -37,6 +37,7 @@ type layerRun struct {
 	progress *progress
 	overlaps lazy[*overlaps]
 	writes   lazy[*writes]
+	wide     lazy[linalg.Matrix] // x in float64
 	residual lazy[spectrum.Spectrum]
 	wq, wk   lazy[linalg.Matrix32] // all heads' query and key weights
 }
@@ -89,22 +90,30 @@ func newRun(ctx context.Context, l *head.Layer, opts *Options) *layerRun {
 	return r
 }
 
-// memory is the share of one head in the budget for kept blocks. It changes speed
-// and never a bit: what is not kept is computed again.
-func (r *layerRun) memory() int64 {
-	if share := r.opts.share(); share > 0 {
+// memory is what one head may keep of its blocks. It changes speed and never a bit:
+// what is not kept is computed again.
+func (s *Subject) memory() int64 {
+	if share := s.run.opts.share(s.pair()); share > 0 {
 		return share
 	}
 	return -1
 }
 
+// worthKeeping is the part of a head's blocks below which none is kept: it would
+// take memory from the start of the context to its end and save less time than that.
+const worthKeeping = 1.0 / 16
+
 // share is that of one head in Memory; not positive: nothing is kept.
-func (o *Options) share() int64 {
+func (o *Options) share(p head.Pair) int64 {
 	total := o.Memory
 	if total == 0 {
 		total = DefaultMemory
 	}
-	return total / int64(runtime.GOMAXPROCS(0))
+	share := total / int64(runtime.GOMAXPROCS(0))
+	if float64(share) < worthKeeping*8*float64(attention.Scores(p.T(), p.Mask)) {
+		return 0
+	}
+	return share
 }
 
 // counts tells the progress of the head of the scores that were computed.
@@ -284,7 +293,7 @@ func (s *Subject) operator() (*attention.Operator, error) {
 		}
 		o := &attention.Options{Memory: -1, Tokens: s.Layer.Tokens, Progress: s.counts()}
 		if s.run.opts.sigmas {
-			o.Memory = s.run.memory()
+			o.Memory = s.memory()
 		}
 		a, err := attention.New(s.run.ctx, s.pair(), o)
 		s.head().made = a
@@ -321,7 +330,7 @@ func (s *Subject) x() (linalg.Matrix, error) {
 	case s.Layer.Sparse:
 		return linalg.Matrix{}, errSparse
 	}
-	return s.Layer.X, nil
+	return s.run.wide.get(func() (linalg.Matrix, error) { return s.Layer.X.Float64(), nil })
 }
 
 // residual returns the singular values of X.

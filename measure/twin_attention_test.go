@@ -216,7 +216,7 @@ func (w *twin) output(h int, out map[string]float64) {
 	if w.l.AV.Rows == 0 {
 		return
 	}
-	av, wo := fromMatrix(w.l.AV), fromMatrix(loaded(w.l.WO).T())
+	av, wo := fromMatrix(w.l.AV.Float64()), fromMatrix(loaded(w.l.WO).T())
 	dv := len(wo) / len(w.l.Pairs)
 	total := av.times(wo)
 	var part dense
@@ -238,7 +238,7 @@ func (w *twin) layer() map[string]float64 {
 	for _, n := range []string{"stable_rank", "gram_stable_rank", "effective_rank", "cosine", "token_residual", "massive"} {
 		out["residual."+n] = nan()
 	}
-	x := fromMatrix(w.l.X)
+	x := fromMatrix(w.l.X.Float64())
 	if len(x) == 0 || x.norm() == 0 {
 		return out
 	}

@@ -98,7 +98,7 @@ func operatorCost(p head.Pair, o *Options, sigmas bool) float64 {
 		passes += passesSure
 	}
 	if sigmas {
-		kept := math.Min(1, math.Max(0, float64(o.share())/8/scores))
+		kept := math.Min(1, math.Max(0, float64(o.share(p))/8/scores))
 		cost += scores * (kept*costKept + (1-kept)*passes*scoreCost(p))
 	}
 	return cost

@@ -30,10 +30,13 @@ Examples:
 
 // Run scans both where they are no reports, and prints the comparison.
 func (c *compareCmd) Run(e *env) error {
+	defer saveMemory(c.Context, c.A)()
 	update, clear := e.progress("comparing")
-	result, err := eigenhead.Compare(e.ctx, c.A, c.B, &eigenhead.Options{
-		Text: c.Text, Tokens: c.Tokens, Context: c.Context, Windows: c.Windows, Layers: c.Layers, Measures: c.Measures,
-		Seed: 1, Progress: update,
+	result, err := soon(e.ctx, func() (*report.Comparison, error) {
+		return eigenhead.Compare(e.ctx, c.A, c.B, &eigenhead.Options{
+			Text: c.Text, Tokens: c.Tokens, Context: c.Context, Windows: c.Windows, Layers: c.Layers, Measures: c.Measures,
+			Seed: 1, Progress: update,
+		})
 	})
 	clear()
 	if err != nil {

@@ -46,6 +46,7 @@ func (c *headCmd) Run(e *env) error {
 	if err := checkClash([]string{c.SVG, c.PNG}, c.Source, c.Text, c.Tokens); err != nil {
 		return err
 	}
+	defer saveMemory(c.Context, c.Source)()
 	update, clear := e.progress("reading " + id.String())
 	view, err := soon(e.ctx, func() (*report.HeadView, error) {
 		return eigenhead.Head(e.ctx, c.Source, id, c.Channels, &eigenhead.Options{

@@ -73,7 +73,9 @@ func (c *scanCmd) Run(e *env) error {
 	for i, source := range c.Source {
 		update, clear := e.progress("scanning " + filepath.Base(source))
 		opts.Progress = update
+		restore := saveMemory(c.Context, source)
 		r, err := c.scan(e, source, opts)
+		restore()
 		clear()
 		if err != nil {
 			return err

@@ -125,7 +125,7 @@ func measureLayer(ctx context.Context, l *head.Layer, seed uint64) (Values, erro
 		if row, col, bad := l.X.NonFinite(); bad {
 			return nil, fmt.Errorf("layer %d: residual stream [%d, %d]: found NaN or infinity, want numbers", l.Index, row, col)
 		}
-		seen, err := observe(newTokens(l.X.Clone(), 0), false)
+		seen, err := observe(newTokens(l.X.Float64(), 0), false)
 		if err != nil {
 			return nil, err
 		}

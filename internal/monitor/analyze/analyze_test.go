@@ -35,9 +35,17 @@ func gauss(r *rand.Rand, rows, cols int) linalg.Matrix {
 	return m
 }
 
+func gauss32(r *rand.Rand, rows, cols int) linalg.Matrix32 {
+	m := linalg.New32(rows, cols)
+	for i := range m.Data {
+		m.Data[i] = float32(r.NormFloat64())
+	}
+	return m
+}
+
 // draw makes a layer of four heads on two KV heads.
 func draw(r *rand.Rand, index, t int, mask head.Mask) *head.Layer {
-	l := &head.Layer{Index: index, KVHeads: 2, KVIDs: []int{0, 1}, X: gauss(r, t, 16), WriteNorm: []float64{1, 2, 3, 4}}
+	l := &head.Layer{Index: index, KVHeads: 2, KVIDs: []int{0, 1}, X: gauss32(r, t, 16), WriteNorm: []float64{1, 2, 3, 4}}
 	keys := []linalg.Matrix{gauss(r, t, dim), gauss(r, t, dim)}
 	for h := range 4 {
 		l.Pairs = append(l.Pairs, head.Pair{ID: head.ID{Layer: index, Head: h}, KVHead: h / 2, Q: gauss(r, t, dim),
@@ -294,7 +302,7 @@ func BenchmarkCapture(b *testing.B) {
 	}
 	for i := range 2 {
 		l := draw(r, i, 128, head.Causal)
-		l.X = linalg.Matrix{}
+		l.X = linalg.Matrix32{}
 		if err := w.Layer(l); err != nil {
 			b.Fatal(err)
 		}
