@@ -1,5 +1,7 @@
 package kernel
 
+import "encoding/binary"
+
 // GGUF's K types have blocks of 256 numbers with one F16 scale d (and a minimum
 // dmin), and small integers that scale each group of 16 or 32 numbers:
 //
@@ -104,32 +106,33 @@ func DequantQ6K(dst []float32, src []byte) {
 
 // groupScales stores d·s_g and dmin·m_g of Q4_K and Q5_K by turns.
 func groupScales(scales *[16]float32, src []byte) {
-	d, dmin, packed := half(src), half(src[2:]), src[4:16:16]
-	for g := range 8 {
-		s, m := scaleMin(packed, g)
-		scales[2*g], scales[2*g+1] = d*s, dmin*m
+	d, dmin := half(src), half(src[2:])
+	s, m := scaleMins(src[4:16])
+	for g := 0; g < 16; g += 2 {
+		scales[g], scales[g+1] = d*float32(byte(s)), dmin*float32(byte(m))
+		s, m = s>>8, m>>8
 	}
 }
 
-// scaleMin unpacks group g of the 8 6-bit scales and minima that Q4_K and Q5_K
-// hold in 12 bytes: the first four of each in the low six bits, of the others
-// four bits in the last four bytes and two on top of the first eight.
-func scaleMin(packed []byte, g int) (scale, low float32) {
-	if g < 4 {
-		return float32(packed[g] & 63), float32(packed[g+4] & 63)
-	}
-	s := packed[g+4]&15 | packed[g-4]>>6<<4
-	m := packed[g+4]>>4 | packed[g]>>6<<4
-	return float32(s), float32(m)
+// scaleMins unpacks the 8 6-bit scales and minima, a byte for each, that Q4_K and Q5_K
+// hold in 12 bytes: the first four of each in the low six bits, of the others four bits in
+// the last four bytes and two on top of the first eight.
+func scaleMins(packed []byte) (scales, minima uint64) {
+	const low6, low4, low2 = 0x3f3f3f3f, 0x0f0f0f0f, 0x03030303
+	s, m, rest := binary.LittleEndian.Uint32(packed), binary.LittleEndian.Uint32(packed[4:]), binary.LittleEndian.Uint32(packed[8:])
+	return uint64(s&low6) | uint64(rest&low4|s>>6&low2<<4)<<32, uint64(m&low6) | uint64(rest>>4&low4|m>>6&low2<<4)<<32
 }
 
 // q3Scales unpacks the scales of a block of Q3_K: d times 6 bits less 32, of which
 // eight bytes hold the lower four and four bytes the upper two.
 func q3Scales(scales *[16]float32, src []byte) {
-	packed, d := src[96:108:108], half(src[108:])
-	for g := range scales {
-		low, high := packed[g%8]>>(g/8*4)&15, packed[8+g%4]>>(g/4*2)&3
-		scales[g] = d * float32(int(low|high<<4)-32)
+	const low4, low2 = 0x0f0f0f0f0f0f0f0f, 0x03030303
+	d, low, high := half(src[108:]), binary.LittleEndian.Uint64(src[96:]), binary.LittleEndian.Uint32(src[104:])
+	first := low&low4 | uint64(high&low2)<<4 | uint64(high>>2&low2)<<36
+	second := low>>4&low4 | uint64(high>>4&low2)<<4 | uint64(high>>6&low2)<<36
+	for g := range 8 {
+		scales[g], scales[g+8] = d*float32(int(byte(first))-32), d*float32(int(byte(second))-32)
+		first, second = first>>8, second>>8
 	}
 }
 
@@ -168,11 +171,12 @@ func plainQ3K(dst []float32, src []byte) {
 }
 
 func plainQ4K(dst []float32, src []byte) {
+	var scales [16]float32
 	for ; len(src) > 0; src, dst = src[144:], dst[superblock:] {
-		d, dmin, packed, q := half(src), half(src[2:]), src[4:16], src[16:144]
+		groupScales(&scales, src)
+		q := src[16:144]
 		for g := range 8 {
-			s, m := scaleMin(packed, g)
-			dl, ml := d*s, float32(dmin*m)
+			dl, ml := scales[2*g], scales[2*g+1]
 			bytes, shift, x := q[g/2*32:][:32], g%2*4, dst[g*32:][:32]
 			for i, b := range bytes {
 				x[i] = float32(dl*float32(b>>shift&15)) - ml
@@ -183,11 +187,12 @@ func plainQ4K(dst []float32, src []byte) {
 
 // plainQ5K is plainQ4K with a fifth bit: bit g of 32 bytes for group g.
 func plainQ5K(dst []float32, src []byte) {
+	var scales [16]float32
 	for ; len(src) > 0; src, dst = src[176:], dst[superblock:] {
-		d, dmin, packed, high, q := half(src), half(src[2:]), src[4:16], src[16:48], src[48:176]
+		groupScales(&scales, src)
+		high, q := src[16:48], src[48:176]
 		for g := range 8 {
-			s, m := scaleMin(packed, g)
-			dl, ml := d*s, float32(dmin*m)
+			dl, ml := scales[2*g], scales[2*g+1]
 			bytes, shift, x := q[g/2*32:][:32], g%2*4, dst[g*32:][:32]
 			for i, b := range bytes {
 				x[i] = float32(dl*float32(b>>shift&15|high[i]>>g&1<<4)) - ml
