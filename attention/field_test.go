@@ -312,7 +312,7 @@ func TestOverlapsAgainstTwin(t *testing.T) {
 
 // Several groups of heads, keys shared out of order, more tokens than go together.
 func TestOverlapsOfManyHeads(t *testing.T) {
-	const n, T, d = 7, 300, 64
+	const n, T, d = 7, 600, 64
 	pairs := make([]head.Pair, n)
 	for h := range pairs {
 		pairs[h] = gaussianPair(uint64(h), T, d, head.Causal)

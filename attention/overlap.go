@@ -21,8 +21,8 @@ import (
 //
 // It panics if the heads differ in T or d. Heads with the same K data share its
 // centering and products. Accuracy: absolute, about ε·d·(‖Q‖‖K_c‖/‖E‖)² of the
-// heads. Cost: O(n²·T·d²) for n heads, halved by symmetry; memory for the centered
-// keys and, on each core, for 768·n·d numbers.
+// heads. Cost: O(n·k·T·d²) for n heads with k distinct keys, halved by symmetry; memory
+// for the centered keys and, on each core, for 768·k·d numbers.
 // Errors: *NonFiniteError.
 func Overlaps(pairs []head.Pair) (cosines linalg.Matrix, defined []bool, err error) {
 	n := len(pairs)
@@ -60,12 +60,12 @@ func Overlaps(pairs []head.Pair) (cosines linalg.Matrix, defined []bool, err err
 	return cosines, defined, nil
 }
 
-// overlapCols is how many columns of queries are multiplied by all that follow, and
-// overlapRows how many tokens are laid side by side for it: enough for the product to
-// be efficient, few enough to stay in cache.
+// overlapCols is how many columns of keys, those of some heads, are multiplied by all
+// that follow at once, and overlapRows how many tokens: enough for the products to be
+// efficient, few enough to stay in cache.
 const (
 	overlapCols = 256
-	overlapRows = 256
+	overlapRows = 512
 )
 
 // fields holds what the inner products of energy fields are made of.
@@ -75,8 +75,6 @@ type fields struct {
 	keys  []linalg.Matrix // distinct ones, centered
 	key   []int           // index into keys by head
 	order []int           // heads, those with the same keys side by side
-
-	queryExponents, keyExponents []int // of powers of two taken out; nil: none
 
 	inner  linalg.Matrix // ⟨E_h, E_g⟩ for all pairs, without scales
 	q2, k2 []float64     // ‖Q_h‖² and ‖K_h‖² by head
@@ -124,13 +122,22 @@ func (f *fields) extreme() bool {
 
 // moderate takes powers of two out of queries and keys: cosines do not see them.
 func (f *fields) moderate() {
-	f.queryExponents, f.keyExponents = make([]int, len(f.pairs)), make([]int, len(f.keys))
-	for h, p := range f.pairs {
-		_, f.queryExponents[h] = math.Frexp(p.Q.MaxAbs()) // 0 for 0
+	f.pairs = slices.Clone(f.pairs)
+	for h := range f.pairs {
+		f.pairs[h].Q = moderate(f.pairs[h].Q)
 	}
 	for a, k := range f.keys {
-		_, f.keyExponents[a] = math.Frexp(k.MaxAbs())
+		f.keys[a] = moderate(k)
 	}
+}
+
+// moderate returns a copy whose largest element is in [½, 1), or zero.
+func moderate(m linalg.Matrix) linalg.Matrix {
+	_, e := math.Frexp(m.MaxAbs()) // 0 for 0
+	c := m.Clone()
+	linalg.Scale(math.Ldexp(1, -e/2), c.Data) // in two steps: 2^−e may not be a float64
+	linalg.Scale(math.Ldexp(1, -(e-e/2)), c.Data)
+	return c
 }
 
 // sign is that of the head's scale.

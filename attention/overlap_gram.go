@@ -1,16 +1,16 @@
 package attention
 
 import (
-	"math"
 	"sync"
 
 	"github.com/eigenhead/eigenhead/internal/par"
 	"github.com/eigenhead/eigenhead/linalg"
 )
 
-// multiply takes all inner products, some heads with all that follow at a time:
+// multiply takes all inner products. A head is multiplied once for all that share
+// keys:
 //
-//	⟨E_h, E_g⟩ = Σ (Q_hᵀQ_g) ∘ (K_hᵀK_g)
+//	⟨E_h, E_g⟩ = ⟨Q_h·(K_hᵀK_g), Q_g⟩
 func (f *fields) multiply() {
 	n := len(f.pairs)
 	f.inner, f.q2, f.k2 = linalg.New(n, n), make([]float64, n), make([]float64, n)
@@ -25,93 +25,83 @@ func (f *fields) multiply() {
 	})
 }
 
-// group multiplies the heads at [from, to) of the order by those from there on.
-func (f *fields) group(s *fieldSpace, from, to int) {
-	first, last := f.key[f.order[from]], f.key[f.order[to-1]]
-	s.queries = s.gram(s.queries, to-from, len(f.order)-from, f, func(c int) (linalg.Matrix, int) {
-		h := f.order[from+c]
-		return f.pairs[h].Q, at(f.queryExponents, h)
-	})
-	s.keys = s.gram(s.keys, last-first+1, len(f.keys)-first, f, func(c int) (linalg.Matrix, int) {
-		return f.keys[first+c], at(f.keyExponents, first+c)
-	})
-	for x := from; x < to; x++ {
-		for y := x; y < len(f.order); y++ {
-			h, g := f.order[x], f.order[y]
-			q, k := block(s.queries, f.d, x-from, y-from), block(s.keys, f.d, f.key[h]-first, f.key[g]-first)
-			v := traceProduct(q, k)
-			if f.pairs[h].Scale == 0 || f.pairs[g].Scale == 0 {
-				v = 0
-			}
-			f.inner.Set(h, g, v)
-			f.inner.Set(g, h, v)
-			if h == g {
-				f.q2[h], f.k2[h] = trace(q), trace(k)
-			}
-		}
-	}
-}
-
-// fieldSpace is memory for the Gram matrices of some heads.
-type fieldSpace struct{ queries, keys, rows linalg.Matrix }
+// fieldSpace is memory for the Gram matrix of some heads' keys with all that follow,
+// for a few rows of keys and for those of a head's product.
+type fieldSpace struct{ grams, keys, product linalg.Matrix }
 
 var fieldSpaces sync.Pool
 
-// gram returns the blocks of rows of mᵀm that belong to the first few of count matrices
-// [T, d] that make m side by side, in the memory of dst. matrix gives each of them with
-// the exponent of the power of two to take out.
-func (s *fieldSpace) gram(dst linalg.Matrix, few, count int, f *fields, matrix func(c int) (linalg.Matrix, int)) linalg.Matrix {
-	dst = linalg.Reuse(dst, few*f.d, count*f.d)
-	clear(dst.Data)
-	if f.d == 0 {
-		return dst
+// group multiplies the heads at [from, to) of the order by those from there on.
+func (f *fields) group(s *fieldSpace, from, to int) {
+	first, last := f.key[f.order[from]], f.key[f.order[to-1]]
+	s.gram(f.keys[first:], last-first+1)
+	for x := from; x < to; x++ {
+		h, sums := f.order[x], make([]float64, len(f.order))
+		for t := 0; t < f.pairs[h].T(); t += overlapRows {
+			f.rows(s, x, first, t, sums)
+		}
+		for y := x; y < len(f.order); y++ {
+			g := f.order[y]
+			if f.pairs[h].Scale == 0 || f.pairs[g].Scale == 0 {
+				sums[y] = 0
+			}
+			f.inner.Set(h, g, sums[y])
+			f.inner.Set(g, h, sums[y])
+		}
+		f.q2[h] = inner(f.pairs[h].Q, f.pairs[h].Q)
+		for i := range f.d {
+			at := (f.key[h]-first)*f.d + i
+			f.k2[h] += s.grams.At(at, at)
+		}
 	}
-	T := f.pairs[0].T()
+}
+
+// rows adds to sums, by order, what some tokens from t on give of the head at x with
+// those from there on.
+func (f *fields) rows(s *fieldSpace, x, first, t int, sums []float64) {
+	h := f.order[x]
+	end := min(t+overlapRows, f.pairs[h].T())
+	q := f.pairs[h].Q.RowSlice(t, end)
+	for y := x; y < len(f.order); {
+		key := f.key[f.order[y]]
+		i, j := (f.key[h]-first)*f.d, (key-first)*f.d
+		s.product = linalg.Reuse(s.product, end-t, f.d)
+		linalg.Mul(s.product, q, s.grams.RowSlice(i, i+f.d).ColSlice(j, j+f.d)) // [rows, d]·[d, d]
+		for ; y < len(f.order) && f.key[f.order[y]] == key; y++ {
+			sums[y] += inner(s.product, f.pairs[f.order[y]].Q.RowSlice(t, end))
+		}
+	}
+}
+
+// gram computes the blocks of rows of kᵀk that belong to the first few of keys [T, d],
+// which make k side by side.
+func (s *fieldSpace) gram(keys []linalg.Matrix, few int) {
+	T, d := keys[0].Rows, keys[0].Cols
+	s.grams = linalg.Reuse(s.grams, few*d, len(keys)*d)
+	clear(s.grams.Data)
+	if d == 0 {
+		return
+	}
 	for t := 0; t < T; t += overlapRows {
-		rows := min(overlapRows, T-t)
-		s.rows = linalg.Reuse(s.rows, rows, count*f.d)
-		for c := range count {
-			from, e := matrix(c)
-			for i := range rows {
-				row := s.rows.Row(i)[c*f.d : (c+1)*f.d]
-				copy(row, from.Row(t+i))
-				if e != 0 { // in two steps, because 2^−e alone may not be a float64
-					linalg.Scale(math.Ldexp(1, -e/2), row)
-					linalg.Scale(math.Ldexp(1, -(e-e/2)), row)
-				}
+		s.keys = linalg.Reuse(s.keys, min(overlapRows, T-t), len(keys)*d)
+		for c, k := range keys {
+			for i := range s.keys.Rows {
+				copy(s.keys.Row(i)[c*d:], k.Row(t+i))
 			}
 		}
-		linalg.AddGramPart(dst, s.rows)
+		linalg.AddGramPart(s.grams, s.keys)
 	}
-	linalg.Mirror(dst)
-	return dst
+	linalg.Mirror(s.grams)
 }
 
-func at(exponents []int, i int) int {
-	if exponents == nil {
-		return 0
+// inner returns Σ a∘b, in one sweep where rows touch each other.
+func inner(a, b linalg.Matrix) float64 {
+	if a.Stride == a.Cols && b.Stride == b.Cols {
+		return linalg.Dot(a.Data[:a.Rows*a.Cols], b.Data[:b.Rows*b.Cols])
 	}
-	return exponents[i]
-}
-
-// block is block (i, j) of size [d, d].
-func block(m linalg.Matrix, d, i, j int) linalg.Matrix {
-	return m.RowSlice(i*d, (i+1)*d).ColSlice(j*d, (j+1)*d)
-}
-
-// traceProduct returns Σ_ij g_ij·k_ij: tr((Q_hᵀQ_g)(K_hᵀK_g)ᵀ).
-func traceProduct(g, k linalg.Matrix) float64 {
 	sum := 0.0
-	for i := range g.Rows {
-		sum += linalg.Dot(g.Row(i), k.Row(i))
-	}
-	return sum
-}
-
-func trace(m linalg.Matrix) float64 {
-	sum := 0.0
-	for i := range m.Rows {
-		sum += m.At(i, i)
+	for i := range a.Rows {
+		sum += linalg.Dot(a.Row(i), b.Row(i))
 	}
 	return sum
 }
