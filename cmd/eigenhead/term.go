@@ -9,6 +9,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"strconv"
 	"sync"
@@ -68,6 +69,7 @@ func (e *env) progress(what string) (update func(done, total int64), clear func(
 	var mu sync.Mutex // work that an interrupt left behind may still report
 	var bar *progressbar.ProgressBar
 	cleared := false
+	var said time.Time
 	update = func(done, total int64) {
 		mu.Lock()
 		defer mu.Unlock()
@@ -79,6 +81,10 @@ func (e *env) progress(what string) (update func(done, total int64), clear func(
 				return
 			}
 			bar = newBar(e.stderr, what, total)
+		}
+		if now := time.Now(); now.Sub(said) >= time.Second {
+			said = now
+			bar.Describe(what + left(now.Sub(start), done, total))
 		}
 		_ = bar.Set64(done)
 	}
@@ -99,9 +105,25 @@ func newBar(w io.Writer, what string, total int64) *progressbar.ProgressBar {
 		progressbar.OptionSetDescription(what),
 		progressbar.OptionSetWidth(30),
 		progressbar.OptionThrottle(100*time.Millisecond),
-		progressbar.OptionSetPredictTime(true),
+		progressbar.OptionSetPredictTime(false),
 		progressbar.OptionSetElapsedTime(false),
 		progressbar.OptionClearOnFinish())
+}
+
+// left says how much longer work takes that goes on as it went so far. Before a
+// hundredth is done it would be a guess.
+func left(elapsed time.Duration, done, total int64) string {
+	if done <= total/100 || done >= total {
+		return ""
+	}
+	s := int(math.Ceil(elapsed.Seconds() * float64(total-done) / float64(done)))
+	switch {
+	case s >= 3600:
+		return fmt.Sprintf(", %d h %d min left", s/3600, s%3600/60)
+	case s >= 60:
+		return fmt.Sprintf(", %d min left", (s+30)/60)
+	}
+	return fmt.Sprintf(", %d s left", s)
 }
 
 // say prints a message for the person at the terminal.
