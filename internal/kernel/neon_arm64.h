@@ -48,6 +48,11 @@
 #define SXTL2_S4(n, d) TWO(0x4f10a400, n, d)          // SXTL2 Vd.4S, Vn.8H
 #define CMHI_B16(m, n, d) THREE(0x6e203400, m, n, d)  // CMHI Vd.16B, Vn.16B, Vm.16B: ones where Vn > Vm, unsigned
 #define MUL_B16(m, n, d) THREE(0x4e209c00, m, n, d)   // MUL Vd.16B, Vn.16B, Vm.16B
+#define USHL_B16(m, n, d) THREE(0x6e204400, m, n, d)  // USHL Vd.16B, Vn.16B, Vm.16B: to the right where Vm is negative
+#define XTN_H4(n, d) TWO(0x0e612800, n, d)            // XTN Vd.4H, Vn.4S
+#define XTN2_H8(n, d) TWO(0x4e612800, n, d)           // XTN2 Vd.8H, Vn.4S
+#define XTN_B8(n, d) TWO(0x0e212800, n, d)            // XTN Vd.8B, Vn.8H
+#define XTN2_B16(n, d) TWO(0x4e212800, n, d)          // XTN2 Vd.16B, Vn.8H
 #define HALVE_S4(n, d) TWO(0x4f3f0400, n, d)          // SSHR Vd.4S, Vn.4S, #1
 #define HALVE_D2(n, d) TWO(0x4f7f0400, n, d)          // SSHR Vd.2D, Vn.2D, #1
 

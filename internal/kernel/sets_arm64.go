@@ -25,6 +25,7 @@ var neon = &set{
 	dequant:      dequant{q40: q40NEON, q41: q41NEON, q50: q50NEON, q51: q51NEON, q80: q80NEON},
 	dequantK:     dequantK{q2: q2kNEON, q3: q3kNEON, q4: q4kNEON, q5: q5kNEON, q6: q6kNEON},
 	dequantTable: dequantTable{iq4nl: iq4nlNEON, iq4xs: iq4xsNEON, mxfp4: mxfp4NEON, nvfp4: nvfp4NEON, pairs: pairsNEON},
+	lattice:      latticeSet{eights: eightsNEON, fours: foursNEON, shifts: shiftsNEON},
 	ternary:      ternary{tq1: tq1NEON, tq2: tq2NEON},
 	activate: activate{
 		width: 8, silu: activation{silu32NEON, siluby32NEON}, geluTanh: activation{gelutanh32NEON, gelutanhby32NEON},

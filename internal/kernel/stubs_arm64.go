@@ -294,3 +294,18 @@ func tq2NEON(blocks int, dst *float32, src *byte)
 //
 //go:noescape
 func tq1NEON(blocks int, dst *float32, src *byte)
+
+// eightsNEON stores ±d_g·v, v by bit pairs of codes, for the 256 numbers of a block.
+//
+//go:noescape
+func eightsNEON(dst *float32, codes *uint64, signs *uint64, scales *float32, levels *float32)
+
+// foursNEON stores ±d_g·v, v by three of four bits of codes, for the 256 numbers of a block.
+//
+//go:noescape
+func foursNEON(dst *float32, codes *uint64, signs *uint64, scales *float32, levels *float32)
+
+// shiftsNEON stores d_g·(v ± ⅛), v by bit pairs of codes, for the 256 numbers of a block.
+//
+//go:noescape
+func shiftsNEON(dst *float32, codes *uint64, signs *uint64, scales *float32, levels *float32)
