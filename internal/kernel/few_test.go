@@ -53,23 +53,28 @@ func TestFewProductsAgreeWithLoops(t *testing.T) {
 
 func TestPackedProductsAreGemm(t *testing.T) {
 	forced(t, func(t *testing.T) {
-		r := rand.New(rand.NewPCG(15, 16))
-		for _, k := range []int{1, 7, 64, 65, 330} {
-			for _, n := range []int{1, 15, 16, 17, 100} {
-				for _, tb := range []bool{false, true} {
-					b := benchOperand[float64](k, n, tb)
-					pk := Pack64(k, n, b)
-					for _, m := range []int{1, 5, 14, 29, 84} {
-						for from := 0; from < n; from += 32 {
-							to := min(n, from+61)
-							a, c, want := drawPadded(r, m*k), make([]float64, m*(to-from)), make([]float64, m*n)
-							pk.Mul(m, a, k, from, to, c, to-from)
-							multiply(&current().gemm64, Serial, false, m, n, k, Operand[float64]{Data: a, Stride: k}, b, want, n)
-							for i := range m {
-								for j := from; j < to; j++ {
-									if got := c[i*(to-from)+j-from]; got != want[i*n+j] {
-										t.Fatalf("%d×%d×%d from %d: element (%d, %d) is %g, want %g", m, n, k, from, i, j, got, want[i*n+j])
-									}
+		checkPacked(t, &current().gemm64, Pack64)
+		checkPacked(t, &current().gemm32, Pack32)
+	})
+}
+
+func checkPacked[E Float](t *testing.T, tl *tile[E], pack func(k, n int, b Operand[E]) *Packed[E]) {
+	r := rand.New(rand.NewPCG(15, 16))
+	for _, k := range []int{1, 7, 64, 65, 330} {
+		for _, n := range []int{1, 15, 16, 17, 100} {
+			for _, tb := range []bool{false, true} {
+				b := benchOperand[E](k, n, tb)
+				pk := pack(k, n, b)
+				for _, m := range []int{1, 5, 14, 29, 84} {
+					for from := 0; from < n; from += PackedStep {
+						to := min(n, from+61)
+						a, c, want := drawn[E](r, m*k), make([]E, m*(to-from)), make([]E, m*n)
+						pk.Mul(m, a, k, from, to, c, to-from)
+						multiply(tl, Serial, false, m, n, k, Operand[E]{Data: a, Stride: k}, b, want, n)
+						for i := range m {
+							for j := from; j < to; j++ {
+								if got := c[i*(to-from)+j-from]; got != want[i*n+j] {
+									t.Fatalf("%d×%d×%d from %d: element (%d, %d) is %g, want %g", m, n, k, from, i, j, got, want[i*n+j])
 								}
 							}
 						}
@@ -77,5 +82,13 @@ func TestPackedProductsAreGemm(t *testing.T) {
 				}
 			}
 		}
-	})
+	}
+}
+
+func drawn[E Float](r *rand.Rand, n int) []E {
+	x := make([]E, n)
+	for i := range x {
+		x[i] = E(r.NormFloat64())
+	}
+	return x
 }

@@ -30,6 +30,7 @@ type set struct {
 	exp64        func(dst, x []float64, shift float64)
 	row          row
 	few          few
+	few32        few32
 	sym          sym
 	double       func(n int, dst *float64, src *float32)
 	lanes        lanes

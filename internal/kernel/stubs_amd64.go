@@ -104,6 +104,21 @@ func reflectrows64AVX2(rows int, n int, a *float64, ars int, x *float64, w *floa
 //go:noescape
 func doubleAVX2(n int, dst *float64, src *float32)
 
+// fewrows32AVX2 adds to y[j·ys+i] the dot product of row i of a and x[j·xs:] over k elements, a positive multiple of 8, for blocks·2 rows that lie ars apart and j < 4.
+//
+//go:noescape
+func fewrows32AVX2(blocks int, k int, a *float32, ars int, x *float32, xs int, y *float64, ys int)
+
+// fewcols32AVX2 adds to y[j·ys+c] the sum over rows i of x[j·xs+i]·a[i·ars+c] for blocks·16 columns c and j < 4.
+//
+//go:noescape
+func fewcols32AVX2(blocks int, rows int, a *float32, ars int, x *float32, xs int, y *float64, ys int)
+
+// narrowAVX2 stores x as float32 over n elements, a multiple of 4.
+//
+//go:noescape
+func narrowAVX2(n int, dst *float32, x *float64)
+
 // thin64AVX2 computes C += A·X for blocks·4 rows. Element (i, p) of A is a[i·ars+p·aks], X is [k, 8] and C [blocks·4, 8], both compact.
 //
 //go:noescape
@@ -428,6 +443,21 @@ func reflectrows64AVX512(rows int, n int, a *float64, ars int, x *float64, w *fl
 //
 //go:noescape
 func doubleAVX512(n int, dst *float64, src *float32)
+
+// fewrows32AVX512 adds to y[j·ys+i] the dot product of row i of a and x[j·xs:] over k elements, a positive multiple of 16, for blocks·4 rows that lie ars apart and j < 4.
+//
+//go:noescape
+func fewrows32AVX512(blocks int, k int, a *float32, ars int, x *float32, xs int, y *float64, ys int)
+
+// fewcols32AVX512 adds to y[j·ys+c] the sum over rows i of x[j·xs+i]·a[i·ars+c] for blocks·64 columns c and j < 4.
+//
+//go:noescape
+func fewcols32AVX512(blocks int, rows int, a *float32, ars int, x *float32, xs int, y *float64, ys int)
+
+// narrowAVX512 stores x as float32 over n elements, a multiple of 8.
+//
+//go:noescape
+func narrowAVX512(n int, dst *float32, x *float64)
 
 // thin64AVX512 computes C += A·X for blocks·8 rows. Element (i, p) of A is a[i·ars+p·aks], X is [k, 8] and C [blocks·8, 8], both compact.
 //
