@@ -124,9 +124,22 @@ func (b *basis) grow() {
 	if b.n < b.m.Rows {
 		return
 	}
-	m := linalg.New(min(max(32, 2*b.n), b.dim), b.dim)
-	copyInto(m.RowSlice(0, b.n), b.m)
-	b.m = m
+	b.m = grown(b.m, b.n+1, b.dim)
+}
+
+// begin adds a vector to start from, or a random one where it has no direction of
+// its own.
+func (b *basis) begin(x []float64, rng *source) {
+	unit := make([]float64, b.dim)
+	if norm := linalg.Norm2(x); norm > 0 && norm < math.Inf(1) {
+		e := math.Ilogb(norm)
+		for i, v := range x {
+			unit[i] = math.Ldexp(v, -e)
+		}
+	} else {
+		rng.gaussian(unit)
+	}
+	b.place(unit, rng)
 }
 
 // fill adds k random vectors.
@@ -139,19 +152,24 @@ func (b *basis) fill(k int, rng *source) {
 }
 
 // project takes the rows' components along a basis off them and adds the
-// coefficients to c [rows of w, rows of q].
+// coefficients to c [rows of w, rows of q]; four rows at a time where there are.
 func project(w, q, c linalg.Matrix) {
-	if w.Rows == linalg.Few && q.Rows > 0 {
-		part := linalg.New(w.Rows, q.Rows)
-		linalg.AddMulFew(part, w, q)
-		for j := range w.Rows {
-			linalg.Axpy(1, part.Row(j), c.Row(j))
-		}
-		linalg.Scale(-1, part.Data)
-		linalg.AddMulFewT(w, part, q)
+	if q.Rows == 0 {
 		return
 	}
-	for j := range w.Rows {
+	j := 0
+	part := linalg.New(linalg.Few, q.Rows)
+	for ; j+linalg.Few <= w.Rows; j += linalg.Few {
+		rows := w.RowSlice(j, j+linalg.Few)
+		clear(part.Data)
+		linalg.AddMulFew(part, rows, q)
+		for i := range part.Rows {
+			linalg.Axpy(1, part.Row(i), c.Row(j+i))
+		}
+		linalg.Scale(-1, part.Data)
+		linalg.AddMulFewT(rows, part, q)
+	}
+	for ; j < w.Rows; j++ {
 		for i := range q.Rows {
 			c.Set(j, i, linalg.Dot(w.Row(j), q.Row(i)))
 		}

@@ -25,7 +25,8 @@ type Operator interface {
 //
 //	y = x·Mᵀ,  z = w·M     x [n, cols], y [n, rows], w [n, rows], z [n, cols]
 //
-// An empty w stands for y: z = x·MᵀM. The results are the bits of Mul and MulT.
+// For rows that w lacks y's stand: z = x·MᵀM there. The results are the bits of Mul
+// and MulT.
 type PairOperator interface {
 	Operator
 	MulPair(y, z, x, w linalg.Matrix)
@@ -39,12 +40,21 @@ type TopOptions struct {
 	MaxProducts int     // blocks multiplied by M or Mᵀ before giving up; 0: 2000
 	MaxBasis    int     // vectors kept before a restart; 0: 128; at least K + 3·Block is used
 	Seed        uint64  // of the start block; the same seed gives the same bits
+
+	// Start [any, cols] holds vectors to start from, the most wanted first, such as
+	// those of Subspace on a cheaper operator near this one. They are orthonormalized;
+	// Block − 1 of them count, and random vectors stand for the rest of the block and
+	// for what is zero, not finite, or a combination of those before it. It changes how
+	// many products are needed. Whoever knows that the largest are not among what Start
+	// spans must not give it: an invariant subspace may be taken for the answer, as no
+	// residual proves which singular values these are.
+	Start linalg.Matrix
 }
 
 // Leading holds the largest singular values of an operator, with vectors in rows.
 //
 // Residual is √(‖M·V − U·Σ‖₂² + ‖Mᵀ·U − V·Σ‖₂²), from products made with the final
-// vectors. As many singular values of M as there are in Sigma lie one-to-one within
+// vectors, or with vectors that the final ones are combinations of. As many singular values of M as there are in Sigma lie one-to-one within
 // Residual/√2 of them (Kahan): in a cluster the values are safe, the vectors are
 // not, and no residual proves that these are the largest. They are never too large:
 // σ_k(M) ≥ Sigma[k] − ε-sized terms, by Cauchy interlacing, as Orthogonality is small.

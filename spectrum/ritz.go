@@ -14,7 +14,12 @@ import (
 func (l *lanczos) finish(ctx context.Context, y linalg.Matrix) (*Leading, error) {
 	w := linalg.New(y.Cols, l.rows)
 	linalg.MulTA(w, y, l.w.RowSlice(0, y.Rows))
-	r, err := l.assemble(l.v.combine(y), w)
+	var back linalg.Matrix // MᵀM times the combinations, where it is known
+	if l.first.Rows == y.Rows {
+		back = linalg.New(y.Cols, l.v.dim)
+		linalg.MulTA(back, y, l.first)
+	}
+	r, err := l.assemble(l.v.combine(y), w, back)
 	if err != nil {
 		return nil, err
 	}
@@ -25,12 +30,21 @@ func (l *lanczos) finish(ctx context.Context, y linalg.Matrix) (*Leading, error)
 	return r, nil
 }
 
+// wellAbove is the share of σ₁ above which a left vector's product with Mᵀ may be
+// taken from that of M v with it: dividing by σ multiplies its rounding by σ₁/σ.
+const wellAbove = 1e-3
+
 // assemble makes singular values and vectors of orthonormal v [k, cols] and what
-// the operator makes of them, w [k, rows], which it overwrites, and measures with
-// new products what they are worth. All is in the scale of the run.
-func (l *lanczos) assemble(v, w linalg.Matrix) (*Leading, error) {
+// the operator makes of them, w [k, rows], and measures what they are worth: with
+// new products, or, given back = w·M, with combinations of products made,
+//
+//	M V = Qᵀ·w,   Mᵀ U = Σ⁻¹·Qᵀ·back
+//
+// All is in the scale of the run.
+func (l *lanczos) assemble(v, w, back linalg.Matrix) (*Leading, error) {
 	left := newBasis(l.rows)
-	_, c := left.append(w, l.rng) // w_j = Σ c[j,i]·u_i
+	defer func() { spare(left.m) }()
+	_, c := left.append(w.Clone(), l.rng) // w_j = Σ c[j,i]·u_i
 	q, sigma, p, err := linalg.SVD(c)
 	if err != nil {
 		return nil, fmt.Errorf("projected matrix: %w", err)
@@ -38,7 +52,18 @@ func (l *lanczos) assemble(v, w linalg.Matrix) (*Leading, error) {
 	r := &Leading{Sigma: sigma, U: left.combine(p), V: linalg.New(v.Rows, v.Cols), Restarts: l.restarts}
 	linalg.MulTA(r.V, q, v)
 	r.Orthogonality = left.defect()
-	r.Residual, err = l.measured(r)
+	k := len(sigma)
+	if back.Rows != k || sigma[k-1] < wellAbove*sigma[0] || sigma[0] == 0 {
+		r.Residual, err = l.measured(r)
+		return r, err
+	}
+	forth, right := linalg.New(k, l.rows), linalg.New(k, l.v.dim)
+	linalg.MulTA(forth, q, w)
+	linalg.MulTA(right, q, back)
+	for c, s := range sigma {
+		linalg.Scale(1/s, right.Row(c))
+	}
+	r.Residual, err = residualOf(r, forth, right)
 	return r, err
 }
 
@@ -89,7 +114,7 @@ func (l *lanczos) refined(ctx context.Context, r *Leading, c int) (*Leading, err
 	if err := l.normalized(w, 1, linalg.Matrix{}, 0); err != nil {
 		return nil, err
 	}
-	better, err := l.assemble(x, w)
+	better, err := l.assemble(x, w, linalg.Matrix{})
 	if err != nil {
 		return nil, err
 	}
@@ -129,7 +154,7 @@ func (d *deflated) without(dst, x, to, from linalg.Matrix) {
 	}
 }
 
-// measured returns √(‖M·V − U·Σ‖₂² + ‖Mᵀ·U − V·Σ‖₂²), in the scale of the run.
+// measured returns residualOf with new products, in the scale of the run.
 func (l *lanczos) measured(r *Leading) (float64, error) {
 	k := len(r.Sigma)
 	left, right := linalg.New(k, l.rows), linalg.New(k, l.v.dim)
@@ -143,18 +168,46 @@ func (l *lanczos) measured(r *Leading) (float64, error) {
 	if err := l.normalized(left, 1, right, 1); err != nil {
 		return 0, err
 	}
+	return residualOf(r, left, right)
+}
+
+// residualOf returns √(‖M·V − U·Σ‖₂² + ‖Mᵀ·U − V·Σ‖₂²) given left = M·V and right =
+// Mᵀ·U, which it overwrites.
+func residualOf(r *Leading, left, right linalg.Matrix) (float64, error) {
 	residual := 0.0
 	for _, side := range []struct{ product, vectors linalg.Matrix }{{left, r.U}, {right, r.V}} {
-		for c := range k {
+		for c := range r.Sigma {
 			linalg.Axpy(-r.Sigma[c], side.vectors.Row(c), side.product.Row(c))
 		}
-		s, err := linalg.SingularValues(side.product)
+		s, err := norm2(side.product)
 		if err != nil {
 			return 0, fmt.Errorf("residual: %w", err)
 		}
-		residual = math.Hypot(residual, s[0])
+		residual = math.Hypot(residual, s)
 	}
 	return residual, nil
+}
+
+// norm2 returns the largest singular value of a few long rows, from the eigenvalue
+// of their products, whose relative accuracy is that of the sums: it squares nothing
+// that is lost. Rows of a size near the ends of the range are scaled first.
+func norm2(a linalg.Matrix) (float64, error) {
+	e := scaleOf(a)
+	if e != 0 {
+		a = ldexp(a, -e)
+	}
+	gram := linalg.New(a.Rows, a.Rows)
+	for i := range a.Rows {
+		for j := range i + 1 {
+			gram.Set(j, i, linalg.Dot(a.Row(i), a.Row(j)))
+			gram.Set(i, j, gram.At(j, i))
+		}
+	}
+	values, err := linalg.SymValues(gram)
+	if err != nil {
+		return 0, err
+	}
+	return math.Ldexp(math.Sqrt(max(0, values[len(values)-1])), e), nil
 }
 
 // maxDefect is the largest loss of orthogonality that is accepted: it moves no
@@ -162,26 +215,42 @@ func (l *lanczos) measured(r *Leading) (float64, error) {
 const maxDefect = 1e-11
 
 // schedule decides when the projected decomposition, which costs as much as a
-// product, is worth making: where the residual, falling at the pace last seen,
-// would arrive.
+// product, is worth making: where the residual, falling at the pace last seen, would
+// arrive. The pace grows a little, so a long way is looked at again before its end.
 type schedule struct {
-	step    int
-	next    int
+	step    int     // vectors a block
+	next    int     // size from which to look
 	at      int     // size at the last look
 	decades float64 // log10 of the residual then
 }
 
 func (s *schedule) due(size int) bool { return size >= s.next }
 
-func (s *schedule) reset() { *s = schedule{step: s.step} }
+// paceBlocks is how many blocks it takes until a pace begins to show.
+const paceBlocks = 3
+
+// begin sets the first look: at once for vectors given to start from.
+func (s *schedule) begin(given bool) {
+	*s = schedule{step: s.step}
+	if !given {
+		s.next = paceBlocks * s.step
+	}
+}
 
 func (s *schedule) seen(size int, residual, tol float64) {
-	decades := math.Log10(max(residual, 1e-300))
-	wait := 2 * s.step
-	if s.at > 0 && decades < s.decades {
-		pace := (s.decades - decades) / float64(size-s.at)
-		wait = int((decades - math.Log10(tol)) / pace)
-		wait = min(max(wait, s.step), 8*s.step)
+	if size < paceBlocks*s.step {
+		s.next = paceBlocks * s.step
+		return
 	}
-	s.at, s.decades, s.next = size, decades, size+wait
+	decades := math.Log10(max(residual, 1e-300))
+	steps := 1
+	if s.at > 0 && decades < s.decades {
+		pace := (s.decades - decades) / float64(size-s.at) * float64(s.step)
+		if left := (decades - math.Log10(tol)) / pace; left < 3 {
+			steps = int(left + .6)
+		} else {
+			steps = int(math.Ceil(.6 * left))
+		}
+	}
+	s.at, s.decades, s.next = size, decades, size+s.step*min(max(steps, 1), 8)
 }
