@@ -23,6 +23,9 @@ type Options struct {
 	// Progress is told how many scores were computed, after each block of rows, in
 	// the pass and in products, from several goroutines; nil: not.
 	Progress func(scores int)
+	// Coarse says where Top looks for σ first; the zero value: as T alone decides.
+	// It changes speed, and bits within what the bounds say.
+	Coarse Coarse
 }
 
 // DefaultMemory holds a causal head of about 4000 tokens.

@@ -45,9 +45,8 @@ func newKept(t *tiles, budget int64) kept {
 	return k
 }
 
-// Release gives the memory of kept blocks to the next head. Products after it
-// compute every block anew.
-func (k *kept) Release() {
+// release gives the memory of kept blocks to the next head.
+func (k *kept) release() {
 	if k.memory != nil {
 		clear(k.blocks)
 		spare.Put(k.memory)

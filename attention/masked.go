@@ -54,6 +54,10 @@ func NewMasked(ctx context.Context, p head.Pair, opts *Options) (*MaskedOperator
 	return e, nil
 }
 
+// Release gives the memory of kept blocks to the next head. Products after it
+// compute every block anew.
+func (e *MaskedOperator) Release() { e.release() }
+
 // Frobenius returns ‖E‖_F.
 func (e *MaskedOperator) Frobenius() float64 { return math.Sqrt(e.squares) }
 
@@ -70,7 +74,7 @@ func (e *MaskedOperator) MulT(dst, x linalg.Matrix) {
 	multiply(e, e.tiles, linalg.Matrix{}, dst, linalg.Matrix{}, x)
 }
 
-// MulPair computes y = x·Eᵀ and z = w·E, or y·E where w is empty, in one pass.
+// MulPair computes y = x·Eᵀ and z = w·E, y's rows for those that w lacks, in one pass.
 func (e *MaskedOperator) MulPair(y, z, x, w linalg.Matrix) { multiply(e, e.tiles, y, z, x, w) }
 
 func (e *MaskedOperator) stopped() bool { return e.ctx.Err() != nil }

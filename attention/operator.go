@@ -21,6 +21,9 @@ type Operator struct {
 	factor []float64 // A[i,j] = factor_i · exp(z_ij − shift_i)
 	shift  []float64 // the largest z_ij
 	tops   []float64 // of the rows of a block
+	mode   Coarse
+	coarse int64           // bytes that are left to the coarse operator
+	low    *coarseOperator // made along with A; nil: made when it is needed
 	ctx    context.Context
 }
 
@@ -47,7 +50,14 @@ func New(ctx context.Context, p head.Pair, opts *Options) (*Operator, error) {
 	t.progress = o.Progress
 	t.ramp()
 	a := &Operator{ctx: ctx, tiles: t, stats: newRowStats(t.T, p.Sink != nil, o.Tokens != nil),
-		factor: make([]float64, t.T), shift: make([]float64, t.T), kept: newKept(t, o.Memory)}
+		factor: make([]float64, t.T), shift: make([]float64, t.T)}
+	if a.mode = o.Coarse.choose(t.T); a.mode != CoarseNone {
+		a.coarse = coarseBytes(t, o.Memory) // first: most products are its
+	}
+	a.kept = newKept(t, o.Memory-a.coarse)
+	if a.coarse > 0 && a.mode == CoarseRounded {
+		a.low = newCoarse(a, a.coarse)
+	}
 	a.stats.ColumnRows = columnRows(p.Mask, t.T)
 	a.stats.LogitError = t.logitError()
 	before := earlier(o.Tokens)
@@ -56,6 +66,16 @@ func New(ctx context.Context, p head.Pair, opts *Options) (*Operator, error) {
 	}
 	t.distance = nil
 	return a, nil
+}
+
+// Release gives the memory of kept blocks to the next head. Products after it
+// compute every block anew.
+func (a *Operator) Release() {
+	a.kept.release()
+	if a.coarse = 0; a.low != nil {
+		a.low.rooms.release()
+		a.low = nil
+	}
 }
 
 // Stats returns what the pass found.

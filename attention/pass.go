@@ -88,8 +88,12 @@ func (s *strip) blocks(ctx context.Context, from, to int, before []int) error {
 			s.hide(m, span, i)
 		}
 		s.columns(m, span)
-		if s.a.kept.blocks[b].Rows > 0 {
+		low := s.a.low != nil && s.a.low.rooms.blocks[b].Rows > 0
+		if low || s.a.kept.blocks[b].Rows > 0 {
 			s.rows.scale(m, span)
+		}
+		if low {
+			s.a.low.keep(b, m, span)
 		}
 		s.tell(span)
 	}

@@ -26,36 +26,37 @@ func (a *Operator) MulT(dst, x linalg.Matrix) {
 	multiply(a, a.tiles, linalg.Matrix{}, dst, linalg.Matrix{}, x)
 }
 
-// MulPair computes y = x·Aᵀ and z = w·A, or y·A where w is empty, with the bits of
-// Mul and MulT and each block of A made or fetched once.
+// MulPair computes y = x·Aᵀ and z = w·A, y's rows standing for those that w lacks,
+// with the bits of Mul and MulT and each block of A made or fetched once.
 func (a *Operator) MulPair(y, z, x, w linalg.Matrix) { multiply(a, a.tiles, y, z, x, w) }
 
-// multiply computes y = x·Aᵀ if there is an x, and z = w·A, w = y where empty, if
-// there is a z; four vectors at a time.
+// multiply computes y = x·Aᵀ if there is an x, and z = w·A, rows of y for those that
+// w lacks, if there is a z.
 func multiply(a blocker, t *tiles, y, z, x, w linalg.Matrix) {
-	for from := 0; from < max(x.Rows, w.Rows); from += linalg.Few {
-		p := &product{a: a, t: t, forth: x.Rows > 0, back: z.Rows > 0}
-		if p.forth {
-			p.x, p.y = t.vectors.filled(0, t.T, x, from), t.vectors.zeros(1, t.T)
-			p.w = p.y
-		}
-		if p.back {
-			p.z = t.vectors.zeros(2, t.T)
-		}
-		if w.Rows > 0 {
-			p.w = t.vectors.filled(3, t.T, w, from)
-		}
-		p.run()
-		some(y, p.y, from)
-		some(z, p.z, from)
+	p := &product{a: a, t: t, forth: x.Rows > 0, back: z.Rows > 0, given: w.Rows}
+	rows := (max(x.Rows, w.Rows) + linalg.Few - 1) / linalg.Few * linalg.Few
+	if p.forth {
+		p.x, p.y = t.vectors.filled(0, rows, t.T, x), t.vectors.zeros(1, rows, t.T)
+		p.w = p.y
 	}
+	if p.back {
+		p.z = t.vectors.zeros(2, rows, t.T)
+	}
+	if w.Rows > 0 {
+		p.w = t.vectors.filled(3, rows, t.T, w)
+	}
+	p.run()
+	some(y, p.y)
+	some(z, p.z)
 }
 
-// product is one multiplication by four vectors, forth by A, back by Aᵀ, or both.
+// product is one multiplication of vectors, a multiple of four, forth by A, back by
+// Aᵀ, or both.
 type product struct {
 	a           blocker
 	t           *tiles
 	forth, back bool
+	given       int // rows of w that are not y's
 	x, y, w, z  linalg.Matrix
 }
 
@@ -69,24 +70,28 @@ func (p *product) run() {
 		p.blocks(p.a, p.z, 0, n)
 		return
 	}
-	parts := make([]linalg.Matrix, productStrips)
 	var twins sync.Pool
-	par.Do(productStrips, func(i int) {
-		g := productStrips - 1 - i // the last see the most keys
+	inStrips(n, p.z, func(z linalg.Matrix, from, to int) {
 		a, ok := twins.Get().(blocker)
 		if !ok {
 			a = p.a.twin()
 		}
-		if p.back {
-			parts[g] = linalg.New(linalg.Few, p.t.T)
-		}
-		p.blocks(a, parts[g], g*n/productStrips, (g+1)*n/productStrips)
+		p.blocks(a, z, from, to)
 		twins.Put(a)
 	})
+}
+
+// inStrips calls f for strips of n blocks, on all cores, each with a z of its own,
+// and adds these to z in order.
+func inStrips(n int, z linalg.Matrix, f func(z linalg.Matrix, from, to int)) {
+	parts := make([]linalg.Matrix, productStrips)
+	par.Do(productStrips, func(i int) {
+		g := productStrips - 1 - i // the last see the most keys
+		parts[g] = linalg.New(z.Rows, z.Cols)
+		f(parts[g], g*n/productStrips, (g+1)*n/productStrips)
+	})
 	for _, part := range parts {
-		if p.back {
-			linalg.Axpy(1, part.Data, p.z.Data)
-		}
+		linalg.Axpy(1, part.Data, z.Data)
 	}
 }
 
@@ -103,41 +108,51 @@ func (p *product) blocks(a blocker, z linalg.Matrix, from, to int) {
 			step = max(4, pairNumbers/m.Cols&^3)
 		}
 		for i := 0; i < m.Rows; i += step {
-			end := min(m.Rows, i+step)
-			part := m.RowSlice(i, end)
-			if p.forth {
-				linalg.AddMulFew(p.y.ColSlice(s.from+i, s.from+end), p.x.ColSlice(s.lo, s.hi), part) // [4, cols]·[rows, cols]ᵀ
-			}
-			if p.back {
-				linalg.AddMulFewT(z.ColSlice(s.lo, s.hi), p.w.ColSlice(s.from+i, s.from+end), part) // [4, rows]·[rows, cols]
-			}
+			p.part(z, m, s, i, min(m.Rows, i+step))
 		}
 	}
 }
 
-// vectors are buffers of four vectors each, made when first needed.
+// part multiplies by rows [from, to) of block m.
+func (p *product) part(z, m linalg.Matrix, s span, from, to int) {
+	rows := m.RowSlice(from, to)
+	from, to = s.from+from, s.from+to
+	for g := 0; p.forth && g < p.x.Rows; g += linalg.Few {
+		x, y := p.x.RowSlice(g, g+linalg.Few), p.y.RowSlice(g, g+linalg.Few)
+		linalg.AddMulFew(y.ColSlice(from, to), x.ColSlice(s.lo, s.hi), rows) // [4, cols]·[rows, cols]ᵀ
+	}
+	for g := 0; p.back && g < p.w.Rows; g += linalg.Few {
+		w := p.w.RowSlice(g, g+linalg.Few)
+		for r := max(g, p.given); p.given > 0 && p.forth && r < g+linalg.Few; r++ {
+			copy(p.w.Row(r)[from:to], p.y.Row(r)[from:to])
+		}
+		linalg.AddMulFewT(z.RowSlice(g, g+linalg.Few).ColSlice(s.lo, s.hi), w.ColSlice(from, to), rows) // [4, rows]·[rows, cols]
+	}
+}
+
+// vectors are buffers of a few vectors each, made when first needed.
 type vectors [4]linalg.Matrix
 
-func (v *vectors) buffer(i, T int) linalg.Matrix {
-	if v[i].Rows == 0 {
-		v[i] = linalg.New(linalg.Few, T)
+func (v *vectors) buffer(i, rows, T int) linalg.Matrix {
+	if v[i].Rows < rows {
+		v[i] = linalg.New(rows, T)
 	}
-	return v[i]
+	return v[i].RowSlice(0, rows)
 }
 
 // zeros returns buffer i, cleared.
-func (v *vectors) zeros(i, T int) linalg.Matrix {
-	m := v.buffer(i, T)
+func (v *vectors) zeros(i, rows, T int) linalg.Matrix {
+	m := v.buffer(i, rows, T)
 	clear(m.Data)
 	return m
 }
 
-// filled returns buffer i with four rows of x, zeros where there are no more.
-func (v *vectors) filled(i, T int, x linalg.Matrix, from int) linalg.Matrix {
-	m := v.buffer(i, T)
-	for j := range linalg.Few {
-		if from+j < x.Rows {
-			copy(m.Row(j), x.Row(from+j))
+// filled returns buffer i with the rows of x, zeros where there are no more.
+func (v *vectors) filled(i, rows, T int, x linalg.Matrix) linalg.Matrix {
+	m := v.buffer(i, rows, T)
+	for j := range rows {
+		if j < x.Rows {
+			copy(m.Row(j), x.Row(j))
 		} else {
 			clear(m.Row(j))
 		}
@@ -146,8 +161,8 @@ func (v *vectors) filled(i, T int, x linalg.Matrix, from int) linalg.Matrix {
 }
 
 // some copies the products that were asked for.
-func some(dst, out linalg.Matrix, from int) {
-	for i := from; i < min(dst.Rows, from+linalg.Few); i++ {
-		copy(dst.Row(i), out.Row(i-from))
+func some(dst, out linalg.Matrix) {
+	for i := range dst.Rows {
+		copy(dst.Row(i), out.Row(i))
 	}
 }

@@ -26,7 +26,12 @@ func singular(t *testing.T, m linalg.Matrix) []float64 {
 
 func checkTop(t tester, p head.Pair) {
 	t.Helper()
-	a, err := New(background, p, nil)
+	checkTopWith(t, p, nil)
+}
+
+func checkTopWith(t tester, p head.Pair, o *Options) {
+	t.Helper()
+	a, err := New(background, p, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -101,7 +106,7 @@ func TestCollatzWielandt(t *testing.T) {
 		for i := range x {
 			x[i] = 1 + float64(i%5)
 		}
-		upper := a.collatzWielandt(x, 0)
+		upper := (&witness{Operator: a, bound: math.Inf(1)}).upper(x, 0)
 		if tolerance(a.Stats()) > 1e-6 {
 			continue
 		}

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"runtime"
+	"time"
 
 	"github.com/eigenhead/eigenhead/arch"
 	"github.com/eigenhead/eigenhead/attention"
@@ -125,15 +127,19 @@ func rowsPart(args []string) error {
 	return err
 }
 
-// sigmaPart times σ₁ and σ₂ of every A with their bounds, the making of A included.
+// sigmaPart times σ₁ and σ₂ of every A with their bounds, the making of A included,
+// and apart, as the peer does, with A made. Heads are made and looked at in chunks of
+// one for each core, so that not all of them are in memory.
 func sigmaPart(args []string) error {
 	pairs, err := pairsOf(args[0])
 	if err != nil {
 		return err
 	}
-	seconds, err := timed(number(args, 1), func() error {
+	repeats := number(args, 1)
+	o := &attention.Options{Memory: 128 << 20}
+	seconds, err := timed(repeats, func() error {
 		return par.DoCtx(background, len(pairs), func(i int) error {
-			a, err := attention.New(background, pairs[i], &attention.Options{Memory: 128 << 20})
+			a, err := attention.New(background, pairs[i], o)
 			if err != nil {
 				return err
 			}
@@ -143,5 +149,43 @@ func sigmaPart(args []string) error {
 		})
 	})
 	line{What: "sigma", Seconds: seconds}.print()
-	return err
+	if err != nil {
+		return err
+	}
+	alone := make([]float64, repeats)
+	for i := range alone {
+		if alone[i], err = sigmaAlone(pairs, o); err != nil {
+			return err
+		}
+	}
+	line{What: "sigma with A made", Seconds: alone}.print()
+	return nil
+}
+
+// sigmaAlone returns the time of attention.Top over all heads.
+func sigmaAlone(pairs []head.Pair, o *attention.Options) (seconds float64, err error) {
+	step := runtime.GOMAXPROCS(0)
+	made := make([]*attention.Operator, step)
+	for from := 0; from < len(pairs); from += step {
+		n := min(step, len(pairs)-from)
+		if err := par.DoCtx(background, n, func(i int) (err error) {
+			made[i], err = attention.New(background, pairs[from+i], o)
+			return err
+		}); err != nil {
+			return 0, err
+		}
+		start := time.Now()
+		err := par.DoCtx(background, n, func(i int) error {
+			_, err := attention.Top(background, made[i], uint64(from+i))
+			return err
+		})
+		seconds += time.Since(start).Seconds()
+		if err != nil {
+			return 0, err
+		}
+		for _, a := range made[:n] {
+			a.Release()
+		}
+	}
+	return seconds, nil
 }
