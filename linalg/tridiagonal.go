@@ -5,7 +5,6 @@ import (
 	"sync"
 
 	"github.com/eigenhead/eigenhead/internal/kernel"
-	lapackimpl "gonum.org/v1/gonum/lapack/gonum"
 )
 
 // SymValues returns the eigenvalues of a symmetric matrix, smallest first.
@@ -119,10 +118,20 @@ func (t *reduction) values() ([]float64, error) {
 		}
 	}
 	t.tridiagonal()
-	if !(lapackimpl.Implementation{}.Dsterf(t.n, t.d, t.e)) {
+	size := 0.0
+	for i, v := range t.d {
+		size = max(size, math.Abs(v))
+		if i > 0 {
+			size = max(size, math.Abs(t.e[i-1]))
+		}
+	}
+	_, left := math.Frexp(size) // 0 for 0
+	scale(t.d, -left)
+	scale(t.e, -left)
+	if !rootFreeQL(t.d, t.e) {
 		return nil, &NoConvergence{Method: "eigenvalues", Rows: t.n, Cols: t.n}
 	}
-	scale(t.d, e)
+	scale(t.d, e+left)
 	return t.d, nil
 }
 
