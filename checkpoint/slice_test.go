@@ -72,7 +72,16 @@ func TestScaledReadsMXFP4(t *testing.T) {
 		if err := one.Float32s(whole); err != nil {
 			t.Fatal(err)
 		}
+		half := linalg.New32(2, 32)
+		if err := one.Block(half, 1, 32); err != nil {
+			t.Fatal(err)
+		}
 		for r := range 2 {
+			for n, v := range half.Row(r) {
+				if v != got.Row(r)[32+n] {
+					t.Fatalf("element %d, row %d, number %d: %g in a block, %g in a row", e, r+1, 32+n, v, got.Row(r)[32+n])
+				}
+			}
 			for n, v := range got.Row(r) {
 				block := (e*3+r+1)*2 + n/32
 				nibble := blocks[block*16+n%32/2] >> (n % 2 * 4) & 15

@@ -87,6 +87,36 @@ func TestBitsDependOnNoCores(t *testing.T) {
 	}
 }
 
+// Rows that are made as they are needed give the bits of a matrix in memory, on any
+// number of cores.
+func TestProductOfRowsIsTheProduct(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
+	r := rand.New(rand.NewPCG(4, 3))
+	for _, z := range [][3]int{{1, 1, 1}, {3, 50, 0}, {0, 4, 3}, {300, 400, 350}, {70, 33, 2100}, {1500, 65, 1030}} {
+		a, b := narrow(gaussian(r, z[0], z[2])), narrow(gaussian(r, z[1], z[2]))
+		want := New32(z[0], z[1])
+		MulTB32(want, a, b)
+		for cores := 1; cores <= 3; cores++ {
+			runtime.GOMAXPROCS(cores)
+			got := New32(z[0], z[1])
+			err := MulTBRows32(got, a, func(part Matrix32, row, col int) error {
+				for i := range part.Rows {
+					copy(part.Row(i), b.Row(row + i)[col:])
+				}
+				return nil
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i, v := range want.Data {
+				if got.Data[i] != v {
+					t.Fatalf("%v on %d cores: element %d is %g, want %g", z, cores, i, got.Data[i], v)
+				}
+			}
+		}
+	}
+}
+
 func TestShapeMismatchPanics(t *testing.T) {
 	for name, f := range map[string]func(){
 		"Mul":      func() { Mul(New(2, 2), New(2, 3), New(4, 2)) },
