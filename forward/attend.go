@@ -11,9 +11,9 @@ import (
 	"github.com/eigenhead/eigenhead/linalg"
 )
 
-// queryBlock is how many queries of a head are scored at a time: scores take
-// queryBlock·T numbers for each core.
-const queryBlock = 64
+// queryBlock is how many queries of a head are scored at a time, whole panels of
+// the products' micro-kernels: scores take queryBlock·T numbers for each core.
+const queryBlock = 84
 
 // scoring is how products of queries and keys become attention in one layer.
 type scoring struct {
@@ -67,21 +67,33 @@ func (p *pass) attendBlock(h, from, to int, s *scoring, buf *buffer) {
 	v := part(p.m.Heads+p.m.KVHeads+group, first, last)   // [keys, d]
 	scores := buf.matrix(q.Rows, k.Rows)                  // [rows, keys]
 	out := p.av.RowSlice(from, to).ColSlice(h*d, (h+1)*d) // [rows, d]
-	linalg.MulTB32(scores, q, k)
+	multiply(scores, q, k, true)
+	var shares [queryBlock]float32
 	for i := range scores.Rows {
 		lo, hi := s.mask.Visible(from+i, T)
 		z := scores.Row(i)
 		clear(z[:lo-first])
 		clear(z[hi-first:])
-		s.softmax(z[lo-first:hi-first], h, from+i-lo)
+		shares[i] = s.exponentials(z[lo-first:hi-first], h, from+i-lo)
 	}
-	linalg.Mul32(out, scores, v)
+	multiply(out, scores, v, false)
+	for i := range out.Rows {
+		linalg.Scale32(shares[i], out.Row(i))
+	}
 	p.work.add(scoreWork(scores.Rows, scores.Cols, d))
 }
 
-// softmax replaces products z of a query of head h and its visible keys by their
-// attention; at is the place of the query among them.
-func (s *scoring) softmax(z []float32, h, at int) {
+// multiply computes dst = a·b, or a·bᵀ where t is set, in the calling task: the
+// others have blocks of their own.
+func multiply(dst, a, b linalg.Matrix32, t bool) {
+	kernel.Gemm32(kernel.Serial, dst.Rows, dst.Cols, a.Cols, kernel.Operand[float32]{Data: a.Data, Stride: a.Stride},
+		kernel.Operand[float32]{Data: b.Data, Stride: b.Stride, T: t}, dst.Data, dst.Stride)
+}
+
+// exponentials replaces products z of a query of head h and its visible keys by
+// multiples of their attention, and returns what the attention is of these; at is
+// the place of the query among the keys.
+func (s *scoring) exponentials(z []float32, h, at int) float32 {
 	linalg.Scale32(s.scale, z)
 	if s.softcap > 0 {
 		kernel.Softcap32(z, s.softcap)
@@ -100,5 +112,5 @@ func (s *scoring) softmax(z []float32, h, at int) {
 		sum = math.Exp(float64(s.sinks[h] - top))
 	}
 	sum += linalg.ExpSum32(z, z, top)
-	linalg.Scale32(float32(1/sum), z)
+	return float32(1 / sum)
 }
