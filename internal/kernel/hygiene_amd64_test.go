@@ -28,7 +28,7 @@ func TestUpperHalvesAreCleanAfterEveryKernel(t *testing.T) {
 			"gemm64":      func() { s.gemm64.run(9, buf, 9, 1, buf, s.gemm64.nr, out, s.gemm64.nr, false) },
 			"gemm64 add":  func() { s.gemm64.run(9, buf, 9, 1, buf, s.gemm64.nr, out, s.gemm64.nr, true) },
 			"thin":        func() { s.thin.run(3, 9, buf, 9, 1, buf, out) },
-			"transpose32": func() { s.gemm32.transpose(out32, 8, buf32, 16, 8, 16) },
+			"transpose32": func() { s.gemm32.transpose(out32, 16, buf32, 16, 16, 16) },
 			"transpose64": func() { s.gemm64.transpose(out, 8, buf, 16, 8, 16) },
 			"packruns":    func() { s.gemm32.runs(2, 2, &raw[0], 64, (*byte)(unsafe.Pointer(&out[0])), 512) },
 			"dot":         func() { s.dot(buf, out) },

@@ -33,20 +33,27 @@ func axpyPieces(alpha float64, x, y []float64, lanes int, asm func(n int, alpha 
 	}
 }
 
-// transposePieces does whole blocks of side×side in assembly.
-func transposePieces[E Float](dst []E, ds int, src []E, ss, rows, cols, side int, asm func(blocks int, src *E, ss int, dst *E, ds int)) {
+// transposePieces does whole blocks of side×side in assembly and leaves the edges to
+// rest.
+func transposePieces[E Float](dst []E, ds int, src []E, ss, rows, cols, side int,
+	asm func(blocks int, src *E, ss int, dst *E, ds int), rest func(dst []E, ds int, src []E, ss, rows, cols int)) {
 	wide := cols / side * side
 	i := 0
 	for ; i+side <= rows && wide > 0; i += side {
-		asm(wide/side, &src[i*ss], ss, &dst[i], ds)
+		for from, step := 0, transposeCall/side*side; from < wide; from += step {
+			asm(min(step, wide-from)/side, &src[i*ss+from], ss, &dst[from*ds+i], ds)
+		}
 		if wide < cols {
-			plainTranspose(dst[wide*ds+i:], ds, src[i*ss+wide:], ss, side, cols-wide)
+			rest(dst[wide*ds+i:], ds, src[i*ss+wide:], ss, side, cols-wide)
 		}
 	}
 	if i < rows {
-		plainTranspose(dst[i:], ds, src[i*ss:], ss, rows-i, cols)
+		rest(dst[i:], ds, src[i*ss:], ss, rows-i, cols)
 	}
 }
+
+// transposeCall bounds the columns of one call, some ten microseconds from memory.
+const transposeCall = 2048
 
 // expPieces sends the last elements through the same code in a padded vector,
 // so that an element's bits do not depend on its place.

@@ -17,8 +17,8 @@ func available() []*set {
 
 var avx512 = &set{
 	name:   "avx512",
-	gemm32: tile[float32]{mr: 14, nr: 32, run: tile32AVX512, transpose: transpose32, runs: packrunsAVX512},
-	gemm64: tile[float64]{mr: 14, nr: 16, run: tile64AVX512, transpose: transpose64, runs: packrunsAVX512},
+	gemm32: tile[float32]{mr: 14, nr: 32, run: tile32AVX512, transpose: transposeWide32, runs: packrunsAVX512},
+	gemm64: tile[float64]{mr: 14, nr: 16, run: tile64AVX512, transpose: transposeWide64, runs: packrunsAVX512},
 	thin:   thin{rows: 8, call: 16384, run: thinAVX512},
 	dot:    dotAVX512,
 	axpy:   axpyAVX512,
@@ -109,11 +109,19 @@ func thinAVX2(blocks, k int, a []float64, ars, aks int, x, c []float64) {
 }
 
 func transpose32(dst []float32, ds int, src []float32, ss, rows, cols int) {
-	transposePieces(dst, ds, src, ss, rows, cols, 8, transpose32AVX2)
+	transposePieces(dst, ds, src, ss, rows, cols, 8, transpose32AVX2, plainTranspose)
 }
 
 func transpose64(dst []float64, ds int, src []float64, ss, rows, cols int) {
-	transposePieces(dst, ds, src, ss, rows, cols, 4, transpose64AVX2)
+	transposePieces(dst, ds, src, ss, rows, cols, 4, transpose64AVX2, plainTranspose)
+}
+
+func transposeWide32(dst []float32, ds int, src []float32, ss, rows, cols int) {
+	transposePieces(dst, ds, src, ss, rows, cols, 16, transpose32AVX512, transpose32)
+}
+
+func transposeWide64(dst []float64, ds int, src []float64, ss, rows, cols int) {
+	transposePieces(dst, ds, src, ss, rows, cols, 8, transpose64AVX512, transpose64)
 }
 
 func dotAVX512(x, y []float64) float64 {

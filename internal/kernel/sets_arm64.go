@@ -54,11 +54,11 @@ func thinNEON(blocks, k int, a []float64, ars, aks int, x, c []float64) {
 }
 
 func transpose32(dst []float32, ds int, src []float32, ss, rows, cols int) {
-	transposePieces(dst, ds, src, ss, rows, cols, 4, transpose32NEON)
+	transposePieces(dst, ds, src, ss, rows, cols, 4, transpose32NEON, plainTranspose)
 }
 
 func transpose64(dst []float64, ds int, src []float64, ss, rows, cols int) {
-	transposePieces(dst, ds, src, ss, rows, cols, 2, transpose64NEON)
+	transposePieces(dst, ds, src, ss, rows, cols, 2, transpose64NEON, plainTranspose)
 }
 
 func dotNEON(x, y []float64) float64 { return dotPieces(x, y, 4, dot64NEON) }

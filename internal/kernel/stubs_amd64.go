@@ -694,6 +694,16 @@ func transpose32AVX2(blocks int, src *float32, ss int, dst *float32, ds int)
 //go:noescape
 func transpose64AVX2(blocks int, src *float64, ss int, dst *float64, ds int)
 
+// transpose32AVX512 stores the transpose of src, 16 rows of blocks·16 elements that lie ss apart, in dst, whose rows of 16 lie ds apart.
+//
+//go:noescape
+func transpose32AVX512(blocks int, src *float32, ss int, dst *float32, ds int)
+
+// transpose64AVX512 stores the transpose of src, 8 rows of blocks·8 elements that lie ss apart, in dst, whose rows of 8 lie ds apart.
+//
+//go:noescape
+func transpose64AVX512(blocks int, src *float64, ss int, dst *float64, ds int)
+
 // xinuse returns the state components in use (XGETBV with ECX = 1): bit 2 is set while the upper halves of YMM registers are not clear, bit 6 likewise for ZMM.
 func xinuse() uint32
 

@@ -60,6 +60,8 @@ func main() {
 	}
 	transpose32()
 	transpose64()
+	transposeWide(f32)
+	transposeWide(f64)
 	upper()
 	xgetbv1()
 	Generate()

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"fmt"
+
 	. "github.com/mmcloughlin/avo/build"
 	. "github.com/mmcloughlin/avo/operand"
 )
@@ -116,5 +118,60 @@ func packRuns(s isa) {
 	ADDQ(Imm(uint64(width)), dst)
 	DECQ(rows)
 	JNZ(LabelRef("row"))
+	leave()
+}
+
+// transposeWide writes the transposition of squares whose rows are one vector of 512
+// bits: 16 bytes of every fourth (float64: second) row are gathered in one register
+// by loads, so that only the numbers of a lane are left to be interchanged.
+func transposeWide(e elem) {
+	per := 16 / e.size // elements of a lane, and rows between the loads of a register
+	side := 64 / e.size
+	name := "transpose" + e.name + "AVX512"
+	text(name, fmt.Sprintf("func(blocks int, src *%[1]s, ss int, dst *%[1]s, ds int)", e.typ),
+		"%[1]s stores the transpose of src, %[2]d rows of blocks·%[2]d elements that lie ss apart, in dst, whose rows of %[2]d lie ds apart.", name, side)
+	blocks := pointer("blocks")
+	sr := newRows(pointer("src"), strided("ss", e), side)
+	dst := pointer("dst")
+	ds := strided("ds", e)
+	q := avx512.vecs(per)
+	t := avx512.vecs(per)
+	Label("loop")
+	for g := range 4 { // lanes of a row
+		at := func(row int) Mem {
+			m := sr.at(row)
+			m.Disp = 16 * g
+			return m
+		}
+		for i, v := range q {
+			VMOVUPS(at(i), v.AsX())
+			for lane := 1; lane < 4; lane++ {
+				VINSERTF32X4(Imm(uint64(lane)), at(i+lane*per), v, v)
+			}
+		}
+		if per == 2 {
+			VUNPCKLPD(q[1], q[0], t[0])
+			VUNPCKHPD(q[1], q[0], t[1])
+		} else {
+			for i := 0; i < 4; i += 2 {
+				VUNPCKLPS(q[i+1], q[i], t[i])
+				VUNPCKHPS(q[i+1], q[i], t[i+1])
+			}
+			VUNPCKLPD(t[2], t[0], q[0])
+			VUNPCKHPD(t[2], t[0], q[1])
+			VUNPCKLPD(t[3], t[1], q[2])
+			VUNPCKHPD(t[3], t[1], q[3])
+			copy(t, q)
+			q = avx512.vecs(per)
+		}
+		for _, v := range t {
+			VMOVUPS(v, Mem{Base: dst})
+			ADDQ(ds, dst)
+		}
+		t = avx512.vecs(per)
+	}
+	sr.advance(Imm(64))
+	DECQ(blocks)
+	JNZ(LabelRef("loop"))
 	leave()
 }
