@@ -340,7 +340,7 @@ func (s *Subject) residual() (spectrum.Spectrum, error) {
 		if err != nil {
 			return spectrum.Spectrum{}, err
 		}
-		sp, err := spectrum.OfMatrix(x)
+		sp, err := await(s.run.ctx, func() (spectrum.Spectrum, error) { return spectrum.OfMatrix(x) })
 		return sp, refuse(err)
 	})
 }
