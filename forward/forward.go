@@ -27,7 +27,7 @@ type Options struct {
 	// pass has gone on to the next one's attention. Its error stops the run. nil: not.
 	Ready func() error
 
-	tile int // weights in memory at a time; 0: tileNumbers. Tests make it small
+	tile int // weights of one product; 0: tileNumbers. Tests make it small
 }
 
 // Output is what the model says about the sequence. It is empty for a model
@@ -59,11 +59,12 @@ func (o *Output) MeanNLL() (float64, bool) {
 //
 // Errors: *xerr.Usage for tokens or layers that the model does not have;
 // *xerr.Format for weights that are not finite; ctx's. After ctx is done the
-// run stops within one block of rows (well below a second).
+// run stops within a few products of rows of weights (well below a second).
 // Accuracy: products and exponentials in float32; sums of norms, of softmax
 // denominators and of NLL in float64. The same bits for any number of cores.
-// Memory: one layer of weights in float32, its activations in float32 and, if it
-// is visited, in float64; logits by tiles. Cost: two operations per weight and
+// Memory: one layer's activations in float32 and, if it is visited, in float64;
+// logits by tiles. Of weights half a megabyte a core in float32, and one matrix
+// where the file holds it transposed. Cost: two operations per weight and
 // token, and 4·T²·width for attention.
 func Run(ctx context.Context, m *arch.Model, tokens []int, opts *Options, visit func(*head.Layer) error) (*Output, error) {
 	if opts == nil {

@@ -9,8 +9,8 @@ import (
 )
 
 // Between products of so many tokens with so many weights, some 30 GFLOP, the
-// context is looked at and the file's pages leave memory. Each product reads its
-// weights anew, which so many tokens make cheap.
+// file's pages leave memory. Each product reads its weights anew, which so many
+// tokens make cheap.
 const (
 	tokenBlock  = 2048
 	tileNumbers = 8 << 20
@@ -56,11 +56,11 @@ func (p *pass) applyRows(dst, x linalg.Matrix32, parts []arch.Linear) error {
 	for row := 0; row < x.Rows; row += tokenBlock {
 		in, out := x.RowSlice(row, min(x.Rows, row+tokenBlock)), dst.RowSlice(row, min(x.Rows, row+tokenBlock))
 		for from := 0; from < dst.Cols; from += step {
-			if err := p.ctx.Err(); err != nil {
-				return err
-			}
 			cols := out.ColSlice(from, min(dst.Cols, from+step))
 			err := linalg.MulTBRows32(cols, in, func(part linalg.Matrix32, row, col int) error {
+				if err := p.ctx.Err(); err != nil {
+					return err
+				}
 				return read(part, from+row, col)
 			})
 			if err != nil {

@@ -41,12 +41,12 @@ func (p *pass) logits() (*Output, error) {
 	for from := 0; from < vocab; from += tileOutputs {
 		to := min(vocab, from+tileOutputs)
 		for row := 0; row < T; row += tileTokens {
-			if err := p.ctx.Err(); err != nil {
-				return nil, err
-			}
 			in := normed.RowSlice(row, min(T, row+tileTokens))
 			tile := p.ha.matrix(in.Rows, to-from)
 			err := linalg.MulTBRows32(tile, in, func(part linalg.Matrix32, row, col int) error {
+				if err := p.ctx.Err(); err != nil {
+					return err
+				}
 				return read(part, from+row, col)
 			})
 			if err != nil {
