@@ -31,13 +31,24 @@ import (
 // false if it is too near to rank deficiency.
 func choleskyQR(c *chunked, wantQ bool) (q, r Matrix, ok bool) {
 	defer c.release()
+	if r, ok = c.factor(); !ok {
+		return Matrix{}, Matrix{}, false
+	}
+	if wantQ {
+		q = c.q()
+	}
+	return q, r, true
+}
+
+// factor returns r and leaves the triangles that take the matrix to q.
+func (c *chunked) factor() (r Matrix, ok bool) {
 	g, ok := c.scaledGram()
 	if !ok {
-		return Matrix{}, Matrix{}, false
+		return Matrix{}, false
 	}
 	if r, ok = c.twice(g.Clone()); !ok {
 		if r, ok = c.thrice(g); !ok {
-			return Matrix{}, Matrix{}, false
+			return Matrix{}, false
 		}
 	}
 	for j, e := range c.exponents {
@@ -45,10 +56,7 @@ func choleskyQR(c *chunked, wantQ bool) (q, r Matrix, ok bool) {
 			r.Set(i, j, math.Ldexp(r.At(i, j), e))
 		}
 	}
-	if wantQ {
-		q = c.q()
-	}
-	return q, r, true
+	return r, true
 }
 
 // chunkRows is how many rows of a go together: with 64 columns their transpose fits
@@ -62,6 +70,7 @@ const (
 // chunked is a matrix on its way through the rounds.
 type chunked struct {
 	a         Matrix
+	released  bool
 	across    bool     // a holds its transpose
 	exponents []int    // of the powers of two taken out of the columns; nil: none yet
 	triangles []Matrix // applied one after the other: a·t₁⁻¹·t₂⁻¹ …
@@ -90,8 +99,10 @@ func (c *chunked) cols() int { return c.a.Rows + c.a.Cols - c.rows() }
 func (c *chunked) count() int { return (c.rows() + chunkRows - 1) / chunkRows }
 
 func (c *chunked) release() {
+	c.released = true
 	if c.only != nil {
 		chunks.Put(c.only)
+		c.only = nil
 	}
 }
 

@@ -52,12 +52,16 @@ type headState struct {
 	masked   lazy[*maskedField]
 	weights  lazy[*weights]
 	made     *attention.Operator // by operator, if it was
+	factor   *spectrum.Factor    // by left, if it was
 }
 
 // release lets the next head use the memory of this one.
 func (h *headState) release() {
 	if h.made != nil {
 		h.made.Release()
+	}
+	if h.factor != nil {
+		h.factor.Release()
 	}
 }
 
@@ -212,17 +216,19 @@ func (s *Subject) factors() (a, b *spectrum.Factor, err error) {
 	}
 	a, err = h.left.get(func() (*spectrum.Factor, error) {
 		if conv == attention.Full { // the scale costs nothing in the triangle
-			f, err := spectrum.NewFactor(s.pair().Q)
+			f, err := spectrum.NewImplicit(s.pair().Q)
 			if err != nil {
 				return nil, refuse(err)
 			}
-			return f.Times(s.pair().Scale), nil
+			h.factor = f.Times(s.pair().Scale)
+			return h.factor, nil
 		}
 		queries := attention.FieldQueries(s.pair(), conv)
 		if conv == attention.CausalMean {
 			multiplyLast(queries, 1/keyScale(s.pair().K))
 		}
-		f, err := spectrum.NewFactor(queries)
+		f, err := spectrum.NewImplicit(queries)
+		h.factor = f
 		return f, refuse(err)
 	})
 	return a, b, err

@@ -13,10 +13,12 @@ import (
 // many query heads share. The matrix is Q·R·2^Exp with orthonormal columns in Q
 // and an R of norm about one, so that no scale overflows.
 type Factor struct {
-	Q, R linalg.Matrix // [T, r] and [r, d], r = min(T, d)
+	Q, R linalg.Matrix // [T, r] and [r, d], r = min(T, d); Q is empty but from NewFactor
 	Exp  int           // power of two taken out of R
 	Rows int           // T
 	Cols int           // d
+
+	q *linalg.Implicit // Q where it is not formed; nil from NewTriangle
 
 	times  float64                   // R is ± so many times the matrix of the next two
 	size   func() float64            // sizeOf it, once
@@ -26,6 +28,35 @@ type Factor struct {
 // NewFactor decomposes a [T, d] matrix. Errors: *NonFiniteError (its Factor is
 // "matrix"). Cost: O(T·d²) time, O(T·d) memory. a is not kept.
 func NewFactor(a linalg.Matrix) (*Factor, error) { return newFactor(a, true) }
+
+// NewImplicit is NewFactor without forming Q: channels are multiplied with it all the
+// same. a must not change while the factor is in use.
+func NewImplicit(a linalg.Matrix) (*Factor, error) {
+	a, e, err := ready(a)
+	if err != nil {
+		return nil, err
+	}
+	f := &Factor{Exp: e, Rows: a.Rows, Cols: a.Cols}
+	f.q, f.R = linalg.ImplicitQR(a)
+	return f.prepared(), nil
+}
+
+// Release lets the next factor use the memory of one from NewImplicit, which has no
+// channels from then on: it panics if asked for them.
+func (f *Factor) Release() {
+	if f.q != nil {
+		f.q.Release()
+	}
+}
+
+// mulQ computes dst = Q·x.
+func (f *Factor) mulQ(dst, x linalg.Matrix) {
+	if f.q != nil {
+		linalg.MulImplicit(dst, f.q, x)
+		return
+	}
+	linalg.Mul(dst, f.Q, x)
+}
 
 // NewTriangle is NewFactor without Q: what OfFactors needs, but not channels.
 func NewTriangle(a linalg.Matrix) (*Factor, error) { return newFactor(a, false) }
@@ -215,9 +246,9 @@ func ChannelsOfFactors(a, b *Factor, k int) (Channels, error) {
 	k = min(k, len(sigma))
 	c := Channels{Spectrum: s, U: linalg.New(a.Rows, k), V: linalg.New(b.Rows, k)}
 	if k > 0 {
-		linalg.Mul(c.V, b.Q, v) // [T_b, r_b]·[r_b, k]
-		orient(c.V, u)          // what the decomposition leaves open
-		linalg.Mul(c.U, a.Q, u)
+		b.mulQ(c.V, v) // [T_b, r_b]·[r_b, k]
+		orient(c.V, u) // what the decomposition leaves open
+		a.mulQ(c.U, u)
 	}
 	return c, nil
 }

@@ -6,6 +6,7 @@ import (
 	"math"
 	"math/bits"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/eigenhead/eigenhead/linalg"
@@ -427,4 +428,67 @@ func identity(d int) linalg.Matrix {
 		m.Set(i, i, 1)
 	}
 	return m
+}
+
+// Factors whose Q is not formed have the same values, bit for bit, and channels.
+func TestImplicitFactorsHaveTheSameChannels(t *testing.T) {
+	rng := rand.New(rand.NewPCG(23, 1))
+	for _, T := range []int{5, 70, 1024, 2100} {
+		a, b := randomMatrix(rng, T, 12), randomMatrix(rng, T+3, 12)
+		linalg.Scale(0x1p700, a.Data)
+		fa, err := NewFactor(a)
+		if err != nil {
+			t.Fatal(err)
+		}
+		fb, err := NewFactor(b)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ga, err := NewImplicit(a)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ga = ga.Times(-1)
+		gb, err := NewImplicit(b)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want, err := ChannelsOfFactors(fa.Times(-1), fb, 4)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := ChannelsOfFactors(ga, gb, 4)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !slices.Equal(got.Sigma, want.Sigma) || got.Bound != want.Bound {
+			t.Errorf("T = %d: σ %v, want %v", T, got.Sigma, want.Sigma)
+		}
+		for _, m := range [][2]linalg.Matrix{{got.U, want.U}, {got.V, want.V}} {
+			linalg.Axpy(-1, m[1].Data, m[0].Data)
+			if d := linalg.Frobenius(m[0]); !(d <= 1e-13) {
+				t.Errorf("T = %d: vectors differ by %g", T, d)
+			}
+		}
+		ga.Release()
+		if _, err := OfFactors(ga, gb); err != nil { // values need no Q
+			t.Error(err)
+		}
+	}
+	a := linalg.New(9, 2)
+	a.Set(4, 1, math.NaN())
+	var bad *NonFiniteError
+	if _, err := NewImplicit(a); !errors.As(err, &bad) || bad.Row != 4 || bad.Col != 1 {
+		t.Errorf("error is %v", err)
+	}
+	for _, m := range []linalg.Matrix{randomMatrix(rng, 12, 90), randomMatrix(rng, 9, 4)} {
+		f, err := NewTriangleT(m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		g, err := NewTriangle(m.T())
+		if err != nil || !slices.Equal(f.R.Data, g.R.Data) || f.Rows != g.Rows || f.Cols != g.Cols || f.Exp != g.Exp {
+			t.Errorf("triangle of a transpose: %v, want %v (%v)", f.R, g.R, err)
+		}
+	}
 }
