@@ -111,22 +111,30 @@ func TestSourcePanics(t *testing.T) {
 	}
 }
 
-// Runs of whole vectors and what is left of a row are packed as the twin packs them.
+// Runs that assembly packs lie where the twin puts them, and nothing else is written.
 func TestPackedRunsAgree(t *testing.T) {
 	r := rand.New(rand.NewPCG(51, 52))
 	for _, s := range available() {
-		nr := s.gemm32.nr
-		for _, k := range []int{1, 2, 37, 1030} {
-			for _, width := range []int{1, nr - 1, nr, nr + 1, 3*nr + 5} {
-				src := drawOperand[float32](r, k, width, false)
-				panels := ceil(width, nr)
-				got, want := make([]float32, panels*k*nr), make([]float32, panels*k*nr)
-				s.gemm32.packRuns(got, k*nr, src.Data, src.Stride, k, width)
-				packRuns(want, k*nr, nr, src.Data, src.Stride, k, width)
-				for i, v := range want {
-					if got[i] != v {
-						t.Fatalf("%s [%d, %d]: element %d is %g, want %g", s.name, k, width, i, got[i], v)
-					}
+		t.Run(s.name, func(t *testing.T) {
+			checkRuns[float32](t, r, s.gemm32.runsA, s.gemm32.mr)
+			checkRuns[float32](t, r, s.gemm32.runsB, s.gemm32.nr)
+			checkRuns[float64](t, r, s.gemm64.runsA, s.gemm64.mr)
+			checkRuns[float64](t, r, s.gemm64.runsB, s.gemm64.nr)
+		})
+	}
+}
+
+func checkRuns[E Float](t *testing.T, r *rand.Rand, asm runs, full int) {
+	for _, k := range []int{1, 2, 37, 1030} {
+		for _, width := range []int{1, full - 1, full, full + 1, 3*full + 5} {
+			src := drawOperand[E](r, k, max(1, width), false)
+			panel, panels := k*full+3, ceil(width, full)
+			got, want := make([]E, panels*panel), make([]E, panels*panel)
+			packRunsBy(asm, got, panel, full, src.Data, src.Stride, k, width)
+			packRuns(want, panel, full, src.Data, src.Stride, k, width)
+			for i, v := range want {
+				if got[i] != v {
+					t.Fatalf("[%d, %d] in runs of %d: element %d is %g, want %g", k, width, full, i, got[i], v)
 				}
 			}
 		}

@@ -11,10 +11,13 @@ type tile[E Float] struct {
 	columns   bool
 	run       func(k int, a []E, ars, aks int, b []E, bks int, c []E, ldc int, add bool)
 	transpose func(dst []E, ds int, src []E, ss, rows, cols int)
-	// runs cuts rows of src, ss bytes apart, into runs of nr elements, each in a
-	// panel of its own, ds bytes apart; nil leaves that to the twin.
-	runs func(rows, runs int, src *byte, ss int, dst *byte, ds int)
+	runsB     runs // of nr elements
+	runsA     runs // of mr
 }
+
+// runs cuts rows of src, ss bytes apart, into runs, each in a panel of its own, ds
+// bytes apart; nil leaves that to the twin.
+type runs func(rows, runs int, src *byte, ss int, dst *byte, ds int)
 
 // Blocking, in elements. A slice of k is short enough for a panel of B to stay
 // in the first-level cache and for one call of a micro-kernel, which cannot be
@@ -88,7 +91,7 @@ func (p *product[E]) multiply(m, k int) error {
 	for p.k0 = 0; p.k0 < k; p.k0 += group {
 		p.kg = min(group, k-p.k0)
 		p.step = sliceOf(p.kg)
-		p.panelB = p.kg * p.t.nr
+		p.panelB = p.kg*p.t.nr + apart
 		for p.i0 = 0; p.i0 < m; p.i0 += block {
 			p.rows = min(block, m-p.i0)
 			p.packA(w)

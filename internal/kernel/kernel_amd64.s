@@ -7355,9 +7355,9 @@ one_test:
 	VZEROUPPER
 	RET
 
-// func packrunsAVX2(rows int, runs int, src *byte, ss int, dst *byte, ds int)
+// func packruns64AVX2(rows int, runs int, src *byte, ss int, dst *byte, ds int)
 // Requires: AVX, MMX+
-TEXT ·packrunsAVX2(SB), NOSPLIT, $0-48
+TEXT ·packruns64AVX2(SB), NOSPLIT, $0-48
 	MOVQ rows+0(FP), AX
 	MOVQ runs+8(FP), CX
 	MOVQ src+16(FP), DX
@@ -7386,6 +7386,78 @@ run:
 	ADDQ       BX, DX
 	ADDQ       BX, R8
 	ADDQ       $0x40, SI
+	DECQ       AX
+	JNZ        row
+	VZEROUPPER
+	RET
+
+// func packruns48AVX2(rows int, runs int, src *byte, ss int, dst *byte, ds int)
+// Requires: AVX, MMX+
+TEXT ·packruns48AVX2(SB), NOSPLIT, $0-48
+	MOVQ rows+0(FP), AX
+	MOVQ runs+8(FP), CX
+	MOVQ src+16(FP), DX
+	MOVQ ss+24(FP), BX
+	MOVQ dst+32(FP), SI
+	MOVQ ds+40(FP), DI
+	LEAQ (DX)(BX*4), R8
+
+row:
+	MOVQ DX, R9
+	MOVQ R8, R10
+	MOVQ SI, R11
+	MOVQ CX, R12
+
+run:
+	PREFETCHT0 (R10)
+	VMOVUPS    (R9), Y0
+	VMOVUPS    32(R9), X1
+	VMOVUPS    Y0, (R11)
+	VMOVUPS    X1, 32(R11)
+	ADDQ       $0x30, R10
+	ADDQ       $0x30, R9
+	ADDQ       DI, R11
+	DECQ       R12
+	JNZ        run
+	ADDQ       BX, DX
+	ADDQ       BX, R8
+	ADDQ       $0x30, SI
+	DECQ       AX
+	JNZ        row
+	VZEROUPPER
+	RET
+
+// func packruns24AVX2(rows int, runs int, src *byte, ss int, dst *byte, ds int)
+// Requires: AVX, MMX+
+TEXT ·packruns24AVX2(SB), NOSPLIT, $0-48
+	MOVQ rows+0(FP), AX
+	MOVQ runs+8(FP), CX
+	MOVQ src+16(FP), DX
+	MOVQ ss+24(FP), BX
+	MOVQ dst+32(FP), SI
+	MOVQ ds+40(FP), DI
+	LEAQ (DX)(BX*4), R8
+
+row:
+	MOVQ DX, R9
+	MOVQ R8, R10
+	MOVQ SI, R11
+	MOVQ CX, R12
+
+run:
+	PREFETCHT0 (R10)
+	VMOVUPS    (R9), X0
+	MOVQ       16(R9), R13
+	VMOVUPS    X0, (R11)
+	MOVQ       R13, 16(R11)
+	ADDQ       $0x18, R10
+	ADDQ       $0x18, R9
+	ADDQ       DI, R11
+	DECQ       R12
+	JNZ        run
+	ADDQ       BX, DX
+	ADDQ       BX, R8
+	ADDQ       $0x18, SI
 	DECQ       AX
 	JNZ        row
 	VZEROUPPER
@@ -14030,9 +14102,9 @@ one_test:
 	VZEROUPPER
 	RET
 
-// func packrunsAVX512(rows int, runs int, src *byte, ss int, dst *byte, ds int)
+// func packruns128AVX512(rows int, runs int, src *byte, ss int, dst *byte, ds int)
 // Requires: AVX, AVX512F, MMX+
-TEXT ·packrunsAVX512(SB), NOSPLIT, $0-48
+TEXT ·packruns128AVX512(SB), NOSPLIT, $0-48
 	MOVQ rows+0(FP), AX
 	MOVQ runs+8(FP), CX
 	MOVQ src+16(FP), DX
@@ -14062,6 +14134,83 @@ run:
 	ADDQ       BX, DX
 	ADDQ       BX, R8
 	ADDQ       $0x80, SI
+	DECQ       AX
+	JNZ        row
+	VZEROUPPER
+	RET
+
+// func packruns112AVX512(rows int, runs int, src *byte, ss int, dst *byte, ds int)
+// Requires: AVX, AVX512F, MMX+
+TEXT ·packruns112AVX512(SB), NOSPLIT, $0-48
+	MOVQ rows+0(FP), AX
+	MOVQ runs+8(FP), CX
+	MOVQ src+16(FP), DX
+	MOVQ ss+24(FP), BX
+	MOVQ dst+32(FP), SI
+	MOVQ ds+40(FP), DI
+	LEAQ (DX)(BX*4), R8
+
+row:
+	MOVQ DX, R9
+	MOVQ R8, R10
+	MOVQ SI, R11
+	MOVQ CX, R12
+
+run:
+	PREFETCHT0 (R10)
+	PREFETCHT0 64(R10)
+	VMOVUPS    (R9), Z0
+	VMOVUPS    64(R9), Y1
+	VMOVUPS    96(R9), X2
+	VMOVUPS    Z0, (R11)
+	VMOVUPS    Y1, 64(R11)
+	VMOVUPS    X2, 96(R11)
+	ADDQ       $0x70, R10
+	ADDQ       $0x70, R9
+	ADDQ       DI, R11
+	DECQ       R12
+	JNZ        run
+	ADDQ       BX, DX
+	ADDQ       BX, R8
+	ADDQ       $0x70, SI
+	DECQ       AX
+	JNZ        row
+	VZEROUPPER
+	RET
+
+// func packruns56AVX512(rows int, runs int, src *byte, ss int, dst *byte, ds int)
+// Requires: AVX, MMX+
+TEXT ·packruns56AVX512(SB), NOSPLIT, $0-48
+	MOVQ rows+0(FP), AX
+	MOVQ runs+8(FP), CX
+	MOVQ src+16(FP), DX
+	MOVQ ss+24(FP), BX
+	MOVQ dst+32(FP), SI
+	MOVQ ds+40(FP), DI
+	LEAQ (DX)(BX*4), R8
+
+row:
+	MOVQ DX, R9
+	MOVQ R8, R10
+	MOVQ SI, R11
+	MOVQ CX, R12
+
+run:
+	PREFETCHT0 (R10)
+	VMOVUPS    (R9), Y0
+	VMOVUPS    32(R9), X1
+	MOVQ       48(R9), R13
+	VMOVUPS    Y0, (R11)
+	VMOVUPS    X1, 32(R11)
+	MOVQ       R13, 48(R11)
+	ADDQ       $0x38, R10
+	ADDQ       $0x38, R9
+	ADDQ       DI, R11
+	DECQ       R12
+	JNZ        run
+	ADDQ       BX, DX
+	ADDQ       BX, R8
+	ADDQ       $0x38, SI
 	DECQ       AX
 	JNZ        row
 	VZEROUPPER

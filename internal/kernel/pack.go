@@ -6,12 +6,16 @@ import "unsafe"
 // second-level cache until they are transposed.
 const sourceRows = 16
 
+// apart is how many elements lie between panels, so that lines of many of them, which
+// are written in turn, do not fall into one set of the first-level cache.
+const apart = 16
+
 // packBand lays the panels of a band out as [group][nr], zeros to the right; where
 // full panels are read in place, only the edge.
 func (p *product[E]) packBand(b *band[E]) error {
 	t := p.t
 	b.w = workspaceOf[E]()
-	panel := p.kg * t.nr
+	panel := p.panelB
 	from, to := b.from*t.nr, min(p.n, b.to*t.nr) // columns
 	switch {
 	case p.directB:
@@ -22,12 +26,12 @@ func (p *product[E]) packBand(b *band[E]) error {
 		return nil
 	case p.source == nil && !p.b.T:
 		b.buf = grow(&b.w.b, (b.to-b.from)*panel)
-		t.packRuns(b.buf, panel, p.b.Data[p.k0*p.b.Stride+from:], p.b.Stride, p.kg, to-from)
+		packRunsBy(t.runsB, b.buf, panel, t.nr, p.b.Data[p.k0*p.b.Stride+from:], p.b.Stride, p.kg, to-from)
 		return nil
 	}
 	b.buf = grow(&b.w.b, (b.to-b.from)*panel)
 	for j := from; j < to; j += t.nr {
-		dst := b.buf[(j-from)*p.kg:][:panel]
+		dst := b.buf[(j-from)/t.nr*panel:][:p.kg*t.nr]
 		cols := min(t.nr, p.n-j)
 		if cols < t.nr {
 			clear(dst)
@@ -53,7 +57,7 @@ func (p *product[E]) packBand(b *band[E]) error {
 // micro-kernels that need it.
 func (p *product[E]) packA(w *workspace[E]) {
 	t := p.t
-	p.ars, p.aks, p.panelA = 1, t.mr, t.mr*p.kg
+	p.ars, p.aks, p.panelA = 1, t.mr, t.mr*p.kg+apart
 	if !p.a.T && !t.columns {
 		p.ars, p.aks = rowStride[E](p.kg), 1
 		p.panelA = t.mr * p.ars
@@ -83,7 +87,7 @@ func (p *product[E]) packPanels(from, end int) {
 	}
 	if p.a.T {
 		row := from * t.mr
-		packRuns(p.bufA[(from-p.first)*p.panelA:], p.panelA, t.mr, p.a.Data[p.k0*p.a.Stride+p.i0+row:], p.a.Stride, p.kg, min(end*t.mr, p.rows)-row)
+		packRunsBy(t.runsA, p.bufA[(from-p.first)*p.panelA:], p.panelA, t.mr, p.a.Data[p.k0*p.a.Stride+p.i0+row:], p.a.Stride, p.kg, min(end*t.mr, p.rows)-row)
 		return
 	}
 	for i := from; i < end; i++ {
@@ -123,21 +127,21 @@ func packRuns[E Float](dst []E, panel, full int, src []E, stride, k, width int) 
 // where they come from memory.
 const runsCall = 1024
 
-// packRuns is packRuns into panels of nr, whole runs in assembly.
-func (t *tile[E]) packRuns(dst []E, panel int, src []E, stride, k, width int) {
-	whole := width / t.nr
-	if t.runs == nil || whole == 0 {
-		packRuns(dst, panel, t.nr, src, stride, k, width)
+// packRunsBy is packRuns with whole runs by asm.
+func packRunsBy[E Float](asm runs, dst []E, panel, full int, src []E, stride, k, width int) {
+	whole := width / full
+	if asm == nil || whole == 0 {
+		packRuns(dst, panel, full, src, stride, k, width)
 		return
 	}
 	size := int(unsafe.Sizeof(E(0)))
 	step := max(1, runsCall/whole)
 	for q := 0; q < k; q += step {
-		t.runs(min(step, k-q), whole, (*byte)(unsafe.Pointer(&src[q*stride])), stride*size,
-			(*byte)(unsafe.Pointer(&dst[q*t.nr])), panel*size)
+		asm(min(step, k-q), whole, (*byte)(unsafe.Pointer(&src[q*stride])), stride*size,
+			(*byte)(unsafe.Pointer(&dst[q*full])), panel*size)
 	}
-	if from := whole * t.nr; from < width {
-		packRuns(dst[whole*panel:], panel, t.nr, src[from:], stride, k, width-from)
+	if from := whole * full; from < width {
+		packRuns(dst[whole*panel:], panel, full, src[from:], stride, k, width-from)
 	}
 }
 

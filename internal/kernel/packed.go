@@ -32,7 +32,7 @@ func packed[E Float](t *tile[E], k, n int, b Operand[E]) *Packed[E] {
 	}
 	pk.data = make([]E, ceil(n, t.nr)*pk.panel)
 	if !b.T {
-		t.packRuns(pk.data, pk.panel, b.Data, b.Stride, k, n)
+		packRunsBy(t.runsB, pk.data, pk.panel, t.nr, b.Data, b.Stride, k, n)
 		return pk
 	}
 	for j := 0; j < n; j += t.nr {

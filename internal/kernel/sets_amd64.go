@@ -17,8 +17,8 @@ func available() []*set {
 
 var avx512 = &set{
 	name:   "avx512",
-	gemm32: tile[float32]{mr: 14, nr: 32, run: tile32AVX512, transpose: transposeWide32, runs: packrunsAVX512},
-	gemm64: tile[float64]{mr: 14, nr: 16, run: tile64AVX512, transpose: transposeWide64, runs: packrunsAVX512},
+	gemm32: tile[float32]{mr: 14, nr: 32, run: tile32AVX512, transpose: transposeWide32, runsB: packruns128AVX512, runsA: packruns56AVX512},
+	gemm64: tile[float64]{mr: 14, nr: 16, run: tile64AVX512, transpose: transposeWide64, runsB: packruns128AVX512, runsA: packruns112AVX512},
 	thin:   thin{rows: 8, call: 16384, run: thinAVX512},
 	dot:    dotAVX512,
 	axpy:   axpyAVX512,
@@ -48,8 +48,8 @@ var avx512 = &set{
 
 var avx2 = &set{
 	name:   "avx2",
-	gemm32: tile[float32]{mr: 6, nr: 16, run: tile32AVX2, transpose: transpose32, runs: packrunsAVX2},
-	gemm64: tile[float64]{mr: 6, nr: 8, run: tile64AVX2, transpose: transpose64, runs: packrunsAVX2},
+	gemm32: tile[float32]{mr: 6, nr: 16, run: tile32AVX2, transpose: transpose32, runsB: packruns64AVX2, runsA: packruns24AVX2},
+	gemm64: tile[float64]{mr: 6, nr: 8, run: tile64AVX2, transpose: transpose64, runsB: packruns64AVX2, runsA: packruns48AVX2},
 	thin:   thin{rows: 4, call: 16384, run: thinAVX2},
 	dot:    dotAVX2,
 	axpy:   axpyAVX2,

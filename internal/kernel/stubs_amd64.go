@@ -339,10 +339,20 @@ func turn32AVX2(n int, a *float32, b *float32, cos *float32, sin *float32)
 //go:noescape
 func add32AVX2(n int, x *float32, y *float32)
 
-// packrunsAVX2 cuts rows that lie ss bytes apart into runs of 64 bytes, and stores run j of row i at dst + j·ds + 64·i.
+// packruns64AVX2 cuts rows that lie ss bytes apart into runs of 64 bytes, and stores run j of row i at dst + j·ds + 64·i.
 //
 //go:noescape
-func packrunsAVX2(rows int, runs int, src *byte, ss int, dst *byte, ds int)
+func packruns64AVX2(rows int, runs int, src *byte, ss int, dst *byte, ds int)
+
+// packruns48AVX2 cuts rows that lie ss bytes apart into runs of 48 bytes, and stores run j of row i at dst + j·ds + 48·i.
+//
+//go:noescape
+func packruns48AVX2(rows int, runs int, src *byte, ss int, dst *byte, ds int)
+
+// packruns24AVX2 cuts rows that lie ss bytes apart into runs of 24 bytes, and stores run j of row i at dst + j·ds + 24·i.
+//
+//go:noescape
+func packruns24AVX2(rows int, runs int, src *byte, ss int, dst *byte, ds int)
 
 // gemm32AVX512 computes a 14×32 tile of C = A·B, or of C += A·B if add is 1. Element (i, p) of A is a[i·ars+p·aks], (p, j) of B is b[p·bks+j].
 //
@@ -679,10 +689,20 @@ func turn32AVX512(n int, a *float32, b *float32, cos *float32, sin *float32)
 //go:noescape
 func add32AVX512(n int, x *float32, y *float32)
 
-// packrunsAVX512 cuts rows that lie ss bytes apart into runs of 128 bytes, and stores run j of row i at dst + j·ds + 128·i.
+// packruns128AVX512 cuts rows that lie ss bytes apart into runs of 128 bytes, and stores run j of row i at dst + j·ds + 128·i.
 //
 //go:noescape
-func packrunsAVX512(rows int, runs int, src *byte, ss int, dst *byte, ds int)
+func packruns128AVX512(rows int, runs int, src *byte, ss int, dst *byte, ds int)
+
+// packruns112AVX512 cuts rows that lie ss bytes apart into runs of 112 bytes, and stores run j of row i at dst + j·ds + 112·i.
+//
+//go:noescape
+func packruns112AVX512(rows int, runs int, src *byte, ss int, dst *byte, ds int)
+
+// packruns56AVX512 cuts rows that lie ss bytes apart into runs of 56 bytes, and stores run j of row i at dst + j·ds + 56·i.
+//
+//go:noescape
+func packruns56AVX512(rows int, runs int, src *byte, ss int, dst *byte, ds int)
 
 // transpose32AVX2 stores the transpose of src, 8 rows of blocks·8 elements that lie ss apart, in dst, whose rows of 8 lie ds apart.
 //

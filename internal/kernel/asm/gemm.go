@@ -7,13 +7,22 @@ import (
 	. "github.com/mmcloughlin/avo/operand"
 )
 
+// tileRows is how many rows of a tile of two vectors the registers hold.
+func (s isa) tileRows() int {
+	if s.bits == 512 {
+		return 14
+	}
+	return 6
+}
+
+// runs are the bytes that a micro-kernel takes at a time of B, and of A given
+// transposed.
+func (s isa) runs() []int { return []int{2 * s.bytes(), 8 * s.tileRows(), 4 * s.tileRows()} }
+
 // gemm writes the micro-kernel of a product: a tile of C, as many rows as the
 // registers allow and two vectors wide, stays in registers through all of k.
 func gemm(s isa, e elem) {
-	mr, nv := 6, 2
-	if s.bits == 512 {
-		mr = 14
-	}
+	mr, nv := s.tileRows(), 2
 	nr := nv * s.bytes() / e.size
 	name := fmt.Sprintf("gemm%s%s", e.name, s.name)
 	text(name, fmt.Sprintf("func(k int, a *%[1]s, ars, aks int, b *%[1]s, bks int, c *%[1]s, ldc int, add int)", e.typ),

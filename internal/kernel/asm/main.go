@@ -56,7 +56,9 @@ func main() {
 		ternary(s)
 		activate(s)
 		norm(s)
-		packRuns(s)
+		for _, width := range s.runs() {
+			packRuns(s, width)
+		}
 	}
 	transpose32()
 	transpose64()

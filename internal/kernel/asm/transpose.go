@@ -5,6 +5,7 @@ import (
 
 	. "github.com/mmcloughlin/avo/build"
 	. "github.com/mmcloughlin/avo/operand"
+	. "github.com/mmcloughlin/avo/reg"
 )
 
 // transpose32 writes the packing of a transposed operand: eight rows of eight.
@@ -75,11 +76,10 @@ func transpose64() {
 	leave()
 }
 
-// packRuns writes the packing of an operand whose rows lie as the micro-kernel
-// takes them: runs of two vectors, each row's next one in another panel.
-func packRuns(s isa) {
-	name := "packruns" + s.name
-	width := 2 * s.bytes()
+// packRuns writes the packing of an operand whose rows lie as the micro-kernel takes
+// them: runs of so many bytes, each row's next one in another panel.
+func packRuns(s isa, width int) {
+	name := fmt.Sprintf("packruns%d%s", width, s.name)
 	text(name, "func(rows, runs int, src *byte, ss int, dst *byte, ds int)",
 		"%s cuts rows that lie ss bytes apart into runs of %d bytes, and stores run j of row i at dst + j·ds + %d·i.", name, width, width)
 	rows := pointer("rows")
@@ -91,7 +91,6 @@ func packRuns(s isa) {
 	soon := GP64() // four rows on: strides are beyond what the CPU foresees
 	LEAQ(Mem{Base: src, Index: ss, Scale: 4}, soon)
 	from, ahead, to, left := GP64(), GP64(), GP64(), GP64()
-	v := s.vecs(2)
 	Label("row")
 	MOVQ(src, from)
 	MOVQ(soon, ahead)
@@ -102,12 +101,7 @@ func packRuns(s isa) {
 	if width > 64 {
 		PREFETCHT0(Mem{Base: ahead, Disp: 64})
 	}
-	for i := range v {
-		VMOVUPS(Mem{Base: from, Disp: i * s.bytes()}, v[i])
-	}
-	for i := range v {
-		VMOVUPS(v[i], Mem{Base: to, Disp: i * s.bytes()})
-	}
+	s.move(from, to, width)
 	ADDQ(Imm(uint64(width)), ahead)
 	ADDQ(Imm(uint64(width)), from)
 	ADDQ(ds, to)
@@ -119,6 +113,52 @@ func packRuns(s isa) {
 	DECQ(rows)
 	JNZ(LabelRef("row"))
 	leave()
+}
+
+// move copies so many bytes, a multiple of eight, by the widest registers that fit:
+// all are read before the first is written.
+func (s isa) move(from, to Register, width int) {
+	type piece struct {
+		at int
+		v  Op
+	}
+	var pieces []piece
+	for at := 0; at < width; {
+		var v Op
+		n := s.bytes()
+		for n > width-at {
+			n /= 2
+		}
+		src := Mem{Base: from, Disp: at}
+		switch n {
+		case 64:
+			z := ZMM()
+			VMOVUPS(src, z)
+			v = z
+		case 32:
+			y := YMM()
+			VMOVUPS(src, y)
+			v = y
+		case 16:
+			x := XMM()
+			VMOVUPS(src, x)
+			v = x
+		default:
+			g := GP64()
+			MOVQ(src, g)
+			v = g
+		}
+		pieces = append(pieces, piece{at, v})
+		at += n
+	}
+	for _, p := range pieces {
+		dst := Mem{Base: to, Disp: p.at}
+		if g, ok := p.v.(GPVirtual); ok {
+			MOVQ(g, dst)
+			continue
+		}
+		VMOVUPS(p.v, dst)
+	}
 }
 
 // transposeWide writes the transposition of squares whose rows are one vector of 512
