@@ -6,8 +6,6 @@ import (
 
 	"github.com/eigenhead/eigenhead/internal/kernel"
 	"github.com/eigenhead/eigenhead/internal/par"
-	"gonum.org/v1/gonum/blas"
-	lapackimpl "gonum.org/v1/gonum/lapack/gonum"
 )
 
 // Tall matrices are factored through their Gram matrix, which is all products:
@@ -52,8 +50,10 @@ func (c *chunked) factor() (r Matrix, ok bool) {
 		}
 	}
 	for j, e := range c.exponents {
+		half := math.Ldexp(1, e/2) // 2^e itself may overflow
+		rest := math.Ldexp(1, e-e/2)
 		for i := range j + 1 {
-			r.Set(i, j, math.Ldexp(r.At(i, j), e))
+			r.Set(i, j, r.At(i, j)*half*rest)
 		}
 	}
 	return r, true
@@ -302,14 +302,25 @@ func (c *chunked) q() Matrix {
 	return q
 }
 
-// cholesky replaces a symmetric g by its upper factor, zeros below; false if g
-// is not positive definite to rounding.
+// cholesky replaces a symmetric g, of which the upper triangle counts, by its upper
+// factor, zeros below; false if g is not positive definite to rounding. Row by row,
+// each a sum of those above it: for a few dozen columns several times as fast as
+// LAPACK's, which packs blocks for products.
 func cholesky(g Matrix) bool {
-	if !(lapackimpl.Implementation{}.Dpotrf(blas.Upper, g.Rows, g.Data, g.Stride)) {
-		return false
-	}
-	for i := range g.Rows {
-		clear(g.Row(i)[:i])
+	n := g.Rows
+	minus := make([]float64, n) // column of the factor
+	for j := range n {
+		for i := range j {
+			minus[i] = -g.At(i, j)
+		}
+		lo := j &^ 7 // whole vectors: what lies between lo and j is cleared below
+		kernel.RowSum64(j, g.Data[lo:], g.Stride, minus[:j], 1, g.Row(j)[lo:])
+		pivot := g.At(j, j)
+		if !(pivot > 0) || math.IsInf(pivot, 1) {
+			return false
+		}
+		clear(g.Row(j)[:j])
+		kernel.Times64(1/math.Sqrt(pivot), g.Row(j)[j:])
 	}
 	return true
 }
