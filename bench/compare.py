@@ -229,7 +229,7 @@ def main():
         lines.append(f"| {what} | {threads} | {a:.0f} | {b:.0f} | {a / b:.2f} | {'met' if a >= .9 * b else 'missed'} |")
     if long:
         lines += ["", "One head at growing length (no peer; orders of magnitude to plan by):", "", "| what | |", "|---|---|"]
-        lines += [f"| {l['what']} | {l['seconds'][0]:.3g}{'' if 'exponent' in l['what'] else ' s'} |" for l in long if l.get("seconds")]
+        lines += [f"| {l['what']} | {l['seconds'][0]:.3g}{'' if 'exponent' in l['what'] else ' s, ' + l.get('note', '')} |" for l in long if l.get("seconds")]
     where = f"{CACHE}/RESULTS.md" if QUICK else f"{HERE}/RESULTS.md"
     with open(where + ".tmp", "w") as f:
         f.write("\n".join(lines) + "\n")

@@ -2,16 +2,11 @@ package main
 
 import (
 	"fmt"
-	"math"
 	"math/rand/v2"
-	"time"
 
-	"github.com/eigenhead/eigenhead/attention"
-	"github.com/eigenhead/eigenhead/head"
 	"github.com/eigenhead/eigenhead/internal/kernel"
 	"github.com/eigenhead/eigenhead/internal/par"
 	"github.com/eigenhead/eigenhead/linalg"
-	"github.com/eigenhead/eigenhead/spectrum"
 )
 
 // shapes of bench/peers.py: m, n, k and whether B is given transposed.
@@ -63,78 +58,6 @@ func drawn[E kernel.Float](r *rand.Rand, rows, cols int, t bool) kernel.Operand[
 		o.Data[i] = E(r.NormFloat64())
 	}
 	return o
-}
-
-// longPart times one head at growing lengths, and fits how the cost grows.
-func longPart([]string) error {
-	grow("spectrum with channels, d=128", []int{8192, 32768, 131072}, func(T int) error {
-		q, k := gaussian(T, 128, 1), gaussian(T, 128, 2)
-		seconds, err := timed(2, func() error {
-			fa, err := spectrum.NewFactor(q)
-			if err != nil {
-				return err
-			}
-			fb, err := spectrum.NewFactor(attention.FieldKeys(k, attention.Full))
-			if err != nil {
-				return err
-			}
-			_, err = spectrum.ChannelsOfFactors(fa, fb, 8)
-			return err
-		})
-		record(T, seconds)
-		return err
-	})
-	grow("row statistics, causal, d=64", []int{8192, 16384, 32768}, func(T int) error {
-		p := head.Pair{Q: gaussian(T, 64, 1), K: gaussian(T, 64, 2), Scale: .125, Mask: head.Causal}
-		seconds, err := timed(1, func() error {
-			_, err := attention.Rows(background, p, nil)
-			return err
-		})
-		record(T, seconds)
-		return err
-	})
-	grow("row statistics, σ₁ and σ₂, causal, d=64", []int{8192, 16384, 32768}, func(T int) error {
-		p := head.Pair{Q: gaussian(T, 64, 1), K: gaussian(T, 64, 2), Scale: .125, Mask: head.Causal}
-		start := time.Now() // once: half a minute at the longest
-		a, err := attention.New(background, p, &attention.Options{Memory: 128 << 20})
-		if err != nil {
-			return err
-		}
-		defer a.Release()
-		_, err = attention.Top(background, a, 1)
-		record(T, []float64{time.Since(start).Seconds()})
-		return err
-	})
-	return nil
-}
-
-var (
-	lengths []int
-	bests   []float64
-)
-
-func record(T int, seconds []float64) {
-	best := math.Inf(1)
-	for _, s := range seconds {
-		best = min(best, s)
-	}
-	lengths, bests = append(lengths, T), append(bests, best)
-}
-
-// grow runs f at each length and prints the timings and the exponent between the
-// first and the last.
-func grow(what string, at []int, f func(T int) error) {
-	lengths, bests = nil, nil
-	for _, T := range at {
-		if err := f(T); err != nil {
-			line{What: what, Note: err.Error()}.print()
-			return
-		}
-		line{What: fmt.Sprintf("%s, T=%d", what, T), Seconds: bests[len(bests)-1:]}.print()
-	}
-	last := len(at) - 1
-	e := math.Log(bests[last]/bests[0]) / math.Log(float64(lengths[last])/float64(lengths[0]))
-	line{What: what + ": exponent of T", Seconds: []float64{e}}.print()
 }
 
 func gaussian(T, d int, seed uint64) linalg.Matrix {
