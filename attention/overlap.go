@@ -25,12 +25,26 @@ import (
 // for the centered keys and, on each core, for 768·k·d numbers.
 // Errors: *NonFiniteError.
 func Overlaps(pairs []head.Pair) (cosines linalg.Matrix, defined []bool, err error) {
+	keys := make([]linalg.Matrix, len(pairs))
+	for h, p := range pairs {
+		if g := slices.IndexFunc(pairs[:h], func(q head.Pair) bool { return sameData(q.K, p.K) }); g >= 0 {
+			keys[h] = keys[g]
+			continue
+		}
+		keys[h] = linalg.Center(p.K)
+	}
+	return OverlapsCentered(pairs, keys)
+}
+
+// OverlapsCentered is Overlaps for callers that have the centered keys of each pair;
+// pairs with the same keys give the same data.
+func OverlapsCentered(pairs []head.Pair, keys []linalg.Matrix) (cosines linalg.Matrix, defined []bool, err error) {
 	n := len(pairs)
 	cosines, defined = linalg.New(n, n), make([]bool, n)
 	if n == 0 {
 		return cosines, defined, nil
 	}
-	f := newFields(pairs)
+	f := newFields(pairs, keys)
 	f.multiply()
 	if f.extreme() {
 		if err := nonFinite(pairs); err != nil {
@@ -80,20 +94,18 @@ type fields struct {
 	q2, k2 []float64     // ‖Q_h‖² and ‖K_h‖² by head
 }
 
-func newFields(pairs []head.Pair) *fields {
+func newFields(pairs []head.Pair, keys []linalg.Matrix) *fields {
 	T, d := pairs[0].T(), pairs[0].Dim()
 	f := &fields{d: d, pairs: pairs, key: make([]int, len(pairs)), order: make([]int, len(pairs))}
-	var distinct []linalg.Matrix
 	for h, p := range pairs {
 		if p.T() != T || p.Dim() != d || p.K.Rows != T || p.K.Cols != d {
 			panic(fmt.Sprintf("attention: Overlaps: head %v is [%d, %d], the first [%d, %d]", p.ID, p.T(), p.Dim(), T, d))
 		}
 		f.order[h] = h
-		f.key[h] = slices.IndexFunc(distinct, func(k linalg.Matrix) bool { return sameData(k, p.K) })
+		f.key[h] = slices.IndexFunc(f.keys, func(k linalg.Matrix) bool { return sameData(k, keys[h]) })
 		if f.key[h] < 0 {
-			f.key[h] = len(distinct)
-			distinct = append(distinct, p.K)
-			f.keys = append(f.keys, linalg.Center(p.K))
+			f.key[h] = len(f.keys)
+			f.keys = append(f.keys, keys[h])
 		}
 	}
 	slices.SortStableFunc(f.order, func(g, h int) int { return f.key[g] - f.key[h] })

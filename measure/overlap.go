@@ -32,15 +32,17 @@ type overlaps struct {
 func (s *Subject) overlaps() (*overlaps, error) {
 	return s.run.overlaps.get(func() (*overlaps, error) {
 		var finite []head.Pair
+		var keys []linalg.Matrix
 		o := &overlaps{row: make([]int, len(s.Layer.Pairs))}
 		for i, p := range s.Layer.Pairs {
 			o.row[i] = -1
 			if s.run.bad[i] == nil {
 				o.row[i] = len(finite)
 				finite = append(finite, p)
+				keys = append(keys, (&Subject{Layer: s.Layer, Index: i, run: s.run}).centered())
 			}
 		}
-		c, defined, err := attention.Overlaps(finite)
+		c, defined, err := attention.OverlapsCentered(finite, keys)
 		if err != nil {
 			return nil, refuse(err)
 		}
