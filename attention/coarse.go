@@ -53,6 +53,7 @@ type coarseOperator struct {
 	keys   linalg.Packed32
 	shift  []float32
 	factor []float32
+	down   bool // the next product takes the blocks in falling order: the last ones are still in a cache
 
 	x, w linalg.Matrix32
 	y, z linalg.Matrix
@@ -121,7 +122,8 @@ func (c *coarseOperator) MulPair(y, z, x, _ linalg.Matrix) { c.multiply(y, z, x,
 func (c *coarseOperator) multiply(y, z, x, w linalg.Matrix) {
 	rows := (max(x.Rows, w.Rows) + linalg.Few - 1) / linalg.Few * linalg.Few
 	cols := coarseCols(c.a.T)
-	p := coarseProduct{forth: x.Rows > 0, back: z.Rows > 0}
+	p := coarseProduct{forth: x.Rows > 0, back: z.Rows > 0, down: c.down}
+	c.down = !c.down
 	if p.forth {
 		p.x, p.y = filled32(&c.x, rows, cols, x), cleared(&c.y, rows, cols)
 	}
@@ -157,6 +159,7 @@ func (c *coarseOperator) twin() *coarseOperator {
 // coarseProduct is one multiplication of vectors, a multiple of four.
 type coarseProduct struct {
 	forth, back bool
+	down        bool // from the last block to the first
 	x, w        linalg.Matrix32
 	y, z        linalg.Matrix
 }
@@ -166,7 +169,11 @@ const pairNumbers32 = 1 << 17
 
 // blocks multiplies by blocks [from, to), adding to z.
 func (p *coarseProduct) blocks(c *coarseOperator, z linalg.Matrix, from, to int) {
-	for b := from; b < to && !c.a.stopped(); b++ {
+	for i := from; i < to && !c.a.stopped(); i++ {
+		b := i
+		if p.down {
+			b = from + to - 1 - i
+		}
 		m, s := c.block(b)
 		step := m.Rows
 		if p.forth && p.back {

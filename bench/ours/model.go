@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"sync/atomic"
 	"time"
 
 	"github.com/eigenhead/eigenhead/arch"
@@ -128,64 +129,33 @@ func rowsPart(args []string) error {
 }
 
 // sigmaPart times σ₁ and σ₂ of every A with their bounds, the making of A included,
-// and apart, as the peer does, with A made. Heads are made and looked at in chunks of
-// one for each core, so that not all of them are in memory.
+// and that without it, as the peer does: what attention.Top takes, over the cores.
 func sigmaPart(args []string) error {
 	pairs, err := pairsOf(args[0])
 	if err != nil {
 		return err
 	}
-	repeats := number(args, 1)
-	o := &attention.Options{Memory: 128 << 20}
-	seconds, err := timed(repeats, func() error {
-		return par.DoCtx(background, len(pairs), func(i int) error {
-			a, err := attention.New(background, pairs[i], o)
+	cores := float64(runtime.GOMAXPROCS(0))
+	var alone []float64
+	seconds, err := timed(number(args, 1), func() error {
+		var top atomic.Int64
+		err := par.DoCtx(background, len(pairs), func(i int) error {
+			a, err := attention.New(background, pairs[i], &attention.Options{Memory: 128 << 20})
 			if err != nil {
 				return err
 			}
 			defer a.Release()
+			start := time.Now()
 			_, err = attention.Top(background, a, uint64(i))
+			top.Add(int64(time.Since(start)))
 			return err
 		})
+		alone = append(alone, time.Duration(top.Load()).Seconds()/cores)
+		return err
 	})
 	line{What: "sigma", Seconds: seconds}.print()
-	if err != nil {
-		return err
+	if err == nil {
+		line{What: "sigma with A made", Seconds: alone[1:]}.print() // timed counts the first call not
 	}
-	alone := make([]float64, repeats)
-	for i := range alone {
-		if alone[i], err = sigmaAlone(pairs, o); err != nil {
-			return err
-		}
-	}
-	line{What: "sigma with A made", Seconds: alone}.print()
-	return nil
-}
-
-// sigmaAlone returns the time of attention.Top over all heads.
-func sigmaAlone(pairs []head.Pair, o *attention.Options) (seconds float64, err error) {
-	step := runtime.GOMAXPROCS(0)
-	made := make([]*attention.Operator, step)
-	for from := 0; from < len(pairs); from += step {
-		n := min(step, len(pairs)-from)
-		if err := par.DoCtx(background, n, func(i int) (err error) {
-			made[i], err = attention.New(background, pairs[from+i], o)
-			return err
-		}); err != nil {
-			return 0, err
-		}
-		start := time.Now()
-		err := par.DoCtx(background, n, func(i int) error {
-			_, err := attention.Top(background, made[i], uint64(from+i))
-			return err
-		})
-		seconds += time.Since(start).Seconds()
-		if err != nil {
-			return 0, err
-		}
-		for _, a := range made[:n] {
-			a.Release()
-		}
-	}
-	return seconds, nil
+	return err
 }
