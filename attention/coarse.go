@@ -16,7 +16,7 @@ type Coarse int
 
 // The choices. All but the first are for those who compare them.
 const (
-	CoarseByLength Coarse = iota // none or rounded: by T alone, so that bits depend on no machine and no budget
+	CoarseByLength Coarse = iota // none, rounded, computed: by T and the kernels in use alone, so that bits depend on no budget
 	CoarseNone                   // none: Top starts from a guess
 	CoarseRounded                // A rounded to float32
 	CoarseComputed               // A computed in float32 from scores in float32
@@ -34,7 +34,11 @@ func (c Coarse) choose(T int) Coarse {
 	switch {
 	case c != CoarseByLength:
 		return c
-	case T > coarseT && T <= computedT:
+	case !linalg.Few32:
+		return CoarseNone
+	case T > computedT:
+		return CoarseComputed
+	case T > coarseT:
 		return CoarseRounded
 	}
 	return CoarseNone
@@ -343,7 +347,7 @@ func (a *Operator) guess(seed uint64) linalg.Matrix {
 // start returns vectors for σ to start from: those of the coarse operator, the first
 // one positive where that hardly moves it, as that of a matrix of positive numbers
 // is, so that the products to come bound σ₁ as well. For short contexts, and where
-// float32 finds nothing (too large, too small, or not converged), it is a guess:
+// float32 finds nothing (too large, too close, or not converged), it is a guess:
 // then σ takes longer and is as true. It says which.
 //
 // Errors: ctx's alone.
@@ -356,11 +360,11 @@ func (a *Operator) start(ctx context.Context, k int, seed uint64) (v linalg.Matr
 		c = newCoarse(a, a.coarse)
 	}
 	defer c.rooms.release()
-	v, err = spectrum.Subspace(ctx, c, spectrum.TopOptions{K: k, Block: a.width(), Tol: coarseTol, Seed: seed, Start: a.guess(seed)})
+	v, sigma, err := spectrum.Subspace(ctx, c, spectrum.TopOptions{K: k, Block: a.width(), Tol: coarseTol, Seed: seed, Start: a.guess(seed)})
 	if stop := ctx.Err(); stop != nil {
 		return linalg.Matrix{}, false, stop
 	}
-	if err != nil || a.stopped() {
+	if err != nil || a.stopped() || !a.apart(sigma, k) {
 		return a.guess(seed), false, nil
 	}
 	if raisePositive(v.Row(0)) { // once more makes its small components as good as its large ones
@@ -372,13 +376,45 @@ func (a *Operator) start(ctx context.Context, k int, seed uint64) (v linalg.Matr
 	return v, true, nil
 }
 
+// computedError bounds what computing in float32 changes in a coarse A, relative to
+// σ₁, which is what it changes in an entry at most, as all are nonnegative: scores
+// err by (d+3)·2⁻²⁴·size, and the exponential and its factors by a few roundings.
+// Where A is rounded it is 2⁻²⁴, and below every tolerance.
+func (a *Operator) computedError() float64 {
+	if a.mode != CoarseComputed {
+		return 0
+	}
+	const u = 0x1p-24
+	bias := math.Abs(a.p.ALiBi)*float64(a.T) + a.p.Softcap
+	return math.Expm1(u * (float64(a.p.Dim()+3)*a.size + 4*bias + 16))
+}
+
+// A coarse A that is computed may have its singular values in another order than A.
+// worstComputed is the error from which on it is not tried, apartFrom how many
+// errors must lie between the last value wanted and the last one that the start
+// holds: then what A would put first instead is in the span of the start, and A
+// itself decides. Both are chosen, not derived.
+const (
+	worstComputed = 1e-3
+	apartFrom     = 10
+)
+
+// apart reports whether the k vectors wanted are safe in a start with estimates
+// sigma, of which the last belongs to the vector that is replaced by a random one.
+func (a *Operator) apart(sigma []float64, k int) bool {
+	if e := a.computedError(); e > 0 && len(sigma) < a.T {
+		return sigma[k-1]-sigma[len(sigma)-2] > apartFrom*e*sigma[0]
+	}
+	return true
+}
+
 // coarseTol is the residual at which the coarse run ends, relative to σ₁: what its
 // rounding lets one reach, a little below the one wanted in float64.
 const coarseTol = 5e-7
 
 // width is the number of vectors in a block: more where a pass over A is dear.
 func (a *Operator) width() int {
-	if a.T > computedT {
+	if a.T > computedT || a.mode == CoarseComputed {
 		return 8
 	}
 	return 4

@@ -51,7 +51,11 @@ func New(ctx context.Context, p head.Pair, opts *Options) (*Operator, error) {
 	t.ramp()
 	a := &Operator{ctx: ctx, tiles: t, stats: newRowStats(t.T, p.Sink != nil, o.Tokens != nil),
 		factor: make([]float64, t.T), shift: make([]float64, t.T)}
-	if a.mode = o.Coarse.choose(t.T); a.mode != CoarseNone {
+	a.mode = o.Coarse.choose(t.T)
+	if a.computedError() > worstComputed {
+		a.mode = CoarseNone
+	}
+	if a.mode != CoarseNone {
 		a.coarse = coarseBytes(t, o.Memory) // first: most products are its
 	}
 	a.kept = newKept(t, o.Memory-a.coarse)

@@ -48,8 +48,9 @@ type TopValues struct {
 // at most (e^{2δ} − 1)σ₁; this and the rounding of sums is in every bound.
 //
 // Errors: ctx's, spectrum's *NoConvergence with the residual it reached.
-// Cost: up to 640 tokens and beyond 4096 about ten passes over A, forth and back, with
-// four vectors, or eight; between, nine over A in float32 and one or two over A.
+// Cost: up to 640 tokens about ten passes over A, forth and back, with four vectors;
+// beyond, nine over A in float32, of eight vectors in long contexts, and one or two
+// over A.
 func Top(ctx context.Context, a *Operator, seed uint64) (*TopValues, error) {
 	k := min(2, a.T)
 	start, coarse, err := a.start(ctx, k, seed)

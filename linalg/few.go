@@ -31,6 +31,10 @@ func AddMulFewT(dst, x, a Matrix) {
 	}
 }
 
+// Few32 says whether AddMulFew32 and AddMulFewT32 are faster here than AddMulFew and
+// AddMulFewT on twice the memory; a fact of the kernels in use.
+var Few32 = kernel.HasFew32()
+
 // Packed is a matrix prepared for many products from the left, each with some of
 // its columns.
 type Packed struct {

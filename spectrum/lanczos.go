@@ -61,26 +61,30 @@ func Top(ctx context.Context, op Operator, o TopOptions) (*Leading, error) {
 
 // Subspace returns orthonormal vectors, the right ones of the largest singular
 // values first, as good as Top would have them before it looks whether it can say
-// so: they are a start for Top on an operator near this one, and no result.
+// so, and estimates of their values: they are a start for Top on an operator near
+// this one, and no result. Only the first K have converged.
 //
-// Shapes: [min(Block, rows, cols), cols]. Errors and panics: as Top. Cost: that of
+// Shapes: v [n, cols], sigma [n], n = min(Block, rows, cols). Errors and panics: as Top. Cost: that of
 // Top but for the products that measure.
-func Subspace(ctx context.Context, op Operator, o TopOptions) (linalg.Matrix, error) {
+func Subspace(ctx context.Context, op Operator, o TopOptions) (v linalg.Matrix, sigma []float64, err error) {
 	l := newLanczos(op, o)
 	if l == nil {
 		_, cols := op.Dims()
-		return linalg.New(0, cols), nil
+		return linalg.New(0, cols), nil, nil
 	}
 	defer l.release()
 	f, err := l.search(ctx)
 	if err != nil {
-		return linalg.Matrix{}, err
+		return linalg.Matrix{}, nil, err
+	}
+	n := min(l.o.Block, f.y.Cols)
+	for _, squared := range f.lambda[:n] {
+		sigma = append(sigma, math.Ldexp(math.Sqrt(squared), l.exp))
 	}
 	if f.residual > l.tol {
-		sigma := math.Ldexp(math.Sqrt(f.lambda[0]), l.exp)
-		return linalg.Matrix{}, &NoConvergence{Products: l.products, Sigma: sigma, Residual: f.residual * sigma, Tol: l.o.Tol}
+		return linalg.Matrix{}, nil, &NoConvergence{Products: l.products, Sigma: sigma[0], Residual: f.residual * sigma[0], Tol: l.o.Tol}
 	}
-	return l.v.combine(f.y.ColSlice(0, min(l.o.Block, f.y.Cols))), nil
+	return l.v.combine(f.y.ColSlice(0, n)), sigma, nil
 }
 
 // newLanczos fills in defaults; nil for an operator without rows or columns.

@@ -65,7 +65,7 @@ func TestStartResidual(t *testing.T) {
 	rng := rand.New(rand.NewPCG(43, 44))
 	for _, second := range []float64{1, .9, .1, 2e-3, 5e-4, 1e-6, 0} {
 		m := withSpectrum(rng, 40, 45, []float64{1, second, second / 3, second / 10})
-		start, err := Subspace(context.Background(), denseOperator{m}, TopOptions{Seed: 4, Tol: 1e-7})
+		start, _, err := Subspace(context.Background(), denseOperator{m}, TopOptions{Seed: 4, Tol: 1e-7})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -92,7 +92,7 @@ func TestSubspace(t *testing.T) {
 	rng := rand.New(rand.NewPCG(45, 46))
 	for _, c := range []struct{ m, n, want int }{{30, 40, 4}, {3, 9, 3}, {9, 2, 2}, {1, 1, 1}, {0, 5, 0}, {4, 0, 0}} {
 		m := randomMatrix(rng, c.m, c.n)
-		v, err := Subspace(context.Background(), denseOperator{m}, TopOptions{Seed: 6})
+		v, sigma, err := Subspace(context.Background(), denseOperator{m}, TopOptions{Seed: 6})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -110,6 +110,9 @@ func TestSubspace(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		if d := math.Abs(sigma[0] - l.Sigma[0]); len(sigma) != c.want || !(d <= 1e-6*l.Sigma[0]) {
+			t.Errorf("[%d, %d]: estimates %v, σ₁ = %v", c.m, c.n, sigma, l.Sigma[0])
+		}
 		if l.Products > 2 {
 			t.Errorf("[%d, %d]: %d products from the subspace", c.m, c.n, l.Products)
 		}
@@ -118,16 +121,16 @@ func TestSubspace(t *testing.T) {
 
 func TestSubspaceGivesUp(t *testing.T) {
 	m := causalUniform(200)
-	if _, err := Subspace(context.Background(), denseOperator{m}, TopOptions{Tol: 1e-12, MaxProducts: 4}); err == nil {
+	if _, _, err := Subspace(context.Background(), denseOperator{m}, TopOptions{Tol: 1e-12, MaxProducts: 4}); err == nil {
 		t.Error("no error after four products")
 	}
 	m.Set(3, 2, math.Inf(1))
-	if _, err := Subspace(context.Background(), denseOperator{m}, TopOptions{}); err == nil {
+	if _, _, err := Subspace(context.Background(), denseOperator{m}, TopOptions{}); err == nil {
 		t.Error("no error for an infinity")
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	if _, err := Subspace(ctx, denseOperator{m}, TopOptions{}); err != context.Canceled {
+	if _, _, err := Subspace(ctx, denseOperator{m}, TopOptions{}); err != context.Canceled {
 		t.Errorf("stopped: %v", err)
 	}
 }

@@ -113,7 +113,7 @@ func check(n int, real []head.Pair, certify bool) *summary {
 
 // modes are the ways to look for σ; heads here are too short for the others to be
 // chosen by length.
-var modes = []attention.Coarse{attention.CoarseNone, attention.CoarseRounded}
+var modes = []attention.Coarse{attention.CoarseNone, attention.CoarseRounded, attention.CoarseComputed}
 
 // one checks one head, each way.
 func (s *summary) one(kind string, p head.Pair, seed uint64, certify bool) {

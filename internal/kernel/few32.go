@@ -16,6 +16,9 @@ const (
 	fewColumn32 = 96
 )
 
+// HasFew32 reports whether the set in use has these products in assembly.
+func HasFew32() bool { return active != nil && active.few32.rows != nil }
+
 // FewRows32 computes Y += X·Aᵀ: y[j·ys+i] gains Σ_p a[i·ars+p]·x[j·xs+p] for i in
 // [0, rows), p in [0, k) and j < 4. Each sum's order depends on k only. Accuracy:
 // relative to Σ|a·x|, below (2048/lanes + 1)·2⁻²⁴, the lanes 4 to 16.
