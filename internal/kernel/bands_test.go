@@ -26,7 +26,7 @@ func several(workers int) Runner {
 }
 
 // Shapes with several bands, chunks and groups, and the edges of each.
-var banded = [][3]int{{1, 1, 1}, {3, 700, 40}, {400, 300, 576}, {700, 97, 64}, {340, 260, 1300}, {15, 33, 2500}}
+var banded = [][3]int{{1, 1, 1}, {3, 700, 40}, {180, 300, 300}, {700, 97, 64}, {90, 130, 1100}, {15, 33, 2500}}
 
 // Whoever packs a band and whoever multiplies by it, and whether its numbers lie in
 // memory or are made as they are needed, the bits are the same.
@@ -47,7 +47,7 @@ func TestBandsGiveTheSameBits(t *testing.T) {
 				}
 				return nil
 			}
-			for workers := range 4 {
+			for workers := range 3 {
 				got, made := make([]float32, m*n), make([]float32, m*n)
 				run := several(workers + 1)
 				Gemm32(run, m, n, k, a, b, got, n)
@@ -100,7 +100,7 @@ func TestSourcePanics(t *testing.T) {
 		})
 	}
 	err := GemmFrom32(run, 400, 900, 64, a, func(dst []float32, row, rows, from, to int) error {
-		if row == 320 {
+		if row <= 320 && 320 < row+rows {
 			panic("source")
 		}
 		clear(dst)
