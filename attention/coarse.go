@@ -168,8 +168,14 @@ type coarseProduct struct {
 	y, z        linalg.Matrix
 }
 
-// pairNumbers32 is pairNumbers for blocks in float32.
-const pairNumbers32 = 1 << 17
+// pairNumbers32 is pairNumbers for blocks in float32; in long contexts, where that is
+// few rows and every part adds to all of z, twice as many.
+func pairNumbers32(T int) int {
+	if T > computedT {
+		return 1 << 18
+	}
+	return 1 << 17
+}
 
 // blocks multiplies by blocks [from, to), adding to z.
 func (p *coarseProduct) blocks(c *coarseOperator, z linalg.Matrix, from, to int) {
@@ -181,7 +187,7 @@ func (p *coarseProduct) blocks(c *coarseOperator, z linalg.Matrix, from, to int)
 		m, s := c.block(b)
 		step := m.Rows
 		if p.forth && p.back {
-			step = max(linalg.Few, pairNumbers32/m.Cols&^3)
+			step = max(linalg.Few, pairNumbers32(c.a.T)/m.Cols&^3)
 		}
 		for i := 0; i < m.Rows; i += step {
 			p.part(z, m.RowSlice(i, min(m.Rows, i+step)), s.from+i, s.lo)
