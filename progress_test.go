@@ -1,6 +1,7 @@
 package eigenhead_test
 
 import (
+	"bytes"
 	"context"
 	"path/filepath"
 	"slices"
@@ -10,6 +11,7 @@ import (
 	"github.com/eigenhead/eigenhead"
 	"github.com/eigenhead/eigenhead/attention"
 	"github.com/eigenhead/eigenhead/head"
+	"github.com/eigenhead/eigenhead/report"
 )
 
 // watched returns what Options.Progress was told, and fails where it shrank or the
@@ -78,4 +80,23 @@ func TestProgressCountsWork(t *testing.T) {
 		t.Fatal(err)
 	}
 	told()
+}
+
+// TestProfilesChangeNoNumber compares reports with and without what pictures need.
+func TestProfilesChangeNoNumber(t *testing.T) {
+	for _, measures := range [][]string{nil, {"energy.*"}} {
+		a := jsonOf(t, &eigenhead.Options{Context: 100, Measures: measures})
+		if b := jsonOf(t, &eigenhead.Options{Context: 100, Measures: measures, Profiles: true}); !bytes.Equal(a, b) {
+			t.Errorf("%v: the reports differ", measures)
+		}
+	}
+}
+
+func jsonOf(t *testing.T, opts *eigenhead.Options) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	if err := report.WriteJSON(&b, scan(t, eigenhead.Demo, opts)); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
 }

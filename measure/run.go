@@ -103,7 +103,7 @@ func prepared(opts *Options) *Options {
 		o.channels = o.channels || strings.HasPrefix(m.Name, "channel.")
 		o.sigmas = o.sigmas || slices.Contains(needSigmas, m)
 	}
-	o.channels = (o.channels || o.Profiles) && o.Convention != attention.Masked
+	o.channels = o.channels && o.Convention != attention.Masked
 	return &o
 }
 

@@ -125,7 +125,7 @@ func (c *scanCmd) options() (*eigenhead.Options, error) {
 	return &eigenhead.Options{
 		Text: c.Text, Tokens: c.Tokens, Context: c.Context, Windows: c.Windows, Layers: c.Layers, Measures: c.Measures,
 		Energy: attention.Convention(c.Energy), Certify: c.Certify, Memory: int64(c.Memory), Seed: c.Seed,
-		HashWhole: c.Hash == "full", Capture: c.Capture, Thresholds: thresholds, Profiles: true,
+		HashWhole: c.Hash == "full", Capture: c.Capture, Thresholds: thresholds, Profiles: c.HTML != "",
 	}, nil
 }
 
