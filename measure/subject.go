@@ -301,6 +301,9 @@ func (s *Subject) operator() (*attention.Operator, error) {
 		if s.run.opts.sigmas {
 			o.Memory = s.memory()
 		}
+		if s.run.opts.simulated {
+			o.Coarse = attention.CoarseNone // draws ask for σ to a thousandth, and not by Top
+		}
 		a, err := attention.New(s.run.ctx, s.pair(), o)
 		s.head().made = a
 		return a, refuse(err)
