@@ -202,8 +202,30 @@ def versions():
     return f"{'; '.join(tool) or 'eigenhead'}; {go}; {python}, Python {platform.python_version()}; node-llama-cpp {node}"
 
 
+def busy():
+    """The share of the CPUs that others use, over five seconds; None where it cannot be told."""
+    def ticks():
+        with open("/proc/stat") as f:
+            t = [int(x) for x in f.readline().split()[1:9]]
+        return sum(t), t[3] + t[4]
+
+    if not os.path.exists("/proc/stat"):
+        return None
+    all, idle = ticks()
+    time.sleep(5)
+    more, rest = ticks()
+    return 1 - (rest - idle) / max(1, more - all)
+
+
+def quiet(share):
+    if share is None:
+        return "Whether others were at work is not known."
+    warning = ": NOT a quiet machine, the ratios mean little" if share > .05 else ""
+    return f"Others used {share:.0%} of the CPUs before it began{warning}."
+
+
 def main():
-    started, load = time.time(), os.getloadavg()[0]
+    started, share = time.time(), busy()
     captures()
     tables, memory, theirs, phases = whole()
     tables += parts()
@@ -211,9 +233,8 @@ def main():
     step("long contexts")
     long = [] if QUICK else ours("long")
     lines = ["# Results of the last run of bench/run", "",
-             f"{datetime.date.today()}, {machine()}, {THREADS} threads on either side. Load average {load:.1f} before, "
-             f"{os.getloadavg()[0]:.1f} at the end"
-             f"{': NOT a quiet machine, the ratios mean little' if load > .7 else ''}; the run took {(time.time() - started) / 60:.0f} minutes.", "",
+             f"{datetime.date.today()}, {machine()}, {THREADS} threads on either side. {quiet(share)} "
+             f"The run took {(time.time() - started) / 60:.0f} minutes.", "",
              versions(), "",
              "Model: SmolLM2-135M-Instruct Q4_1, same token ids on both sides. Ours and theirs ran in turn, in processes of "
              "their own; the first call of each process is not counted; the ratio is best over best. Below 1 is faster.", "",
