@@ -47,7 +47,7 @@ func Top(ctx context.Context, op Operator, o TopOptions) (*Leading, error) {
 		if err != nil {
 			return nil, err
 		}
-		bad := r.Residual > 2*l.o.Tol*r.Sigma[0] || r.Orthogonality > maxDefect
+		bad := r.Residual > l.o.Tol*r.Sigma[0] || r.Orthogonality > maxDefect
 		l.restoreScale(r)
 		if !bad {
 			return r, nil

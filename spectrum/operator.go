@@ -25,8 +25,9 @@ type Operator interface {
 //
 //	y = x·Mᵀ,  z = w·M     x [n, cols], y [n, rows], w [n, rows], z [n, cols]
 //
-// For rows that w lacks y's stand: z = x·MᵀM there. The results are the bits of Mul
-// and MulT.
+// For rows that w lacks y's stand: z = x·MᵀM there. The results are those of Mul and
+// MulT within the rounding of products, and may round y before it goes back: what is
+// required is that the same call gives the same bits, as Top's are then the same too.
 type PairOperator interface {
 	Operator
 	MulPair(y, z, x, w linalg.Matrix)
@@ -36,7 +37,7 @@ type PairOperator interface {
 type TopOptions struct {
 	K           int     // singular values wanted; 0: 2
 	Block       int     // vectors per product, at least K; 0: K + 2
-	Tol         float64 // stop at a block residual of Tol·σ₁; 0: 1e-6
+	Tol         float64 // the block residual is at most Tol·σ₁; 0: 1e-6
 	MaxProducts int     // blocks multiplied by M or Mᵀ before giving up; 0: 2000
 	MaxBasis    int     // vectors kept before a restart; 0: 128; at least K + 3·Block is used
 	Seed        uint64  // of the start block; the same seed gives the same bits
@@ -54,10 +55,12 @@ type TopOptions struct {
 // Leading holds the largest singular values of an operator, with vectors in rows.
 //
 // Residual is √(‖M·V − U·Σ‖₂² + ‖Mᵀ·U − V·Σ‖₂²), from products made with the final
-// vectors, or with vectors that the final ones are combinations of. As many singular values of M as there are in Sigma lie one-to-one within
-// Residual/√2 of them (Kahan): in a cluster the values are safe, the vectors are
-// not, and no residual proves that these are the largest. They are never too large:
-// σ_k(M) ≥ Sigma[k] − ε-sized terms, by Cauchy interlacing, as Orthogonality is small.
+// vectors, or with vectors that the final ones are combinations of; then it counts
+// what that makes of rounding too. It is at most Tol·σ₁. As many singular values of
+// M as there are in Sigma lie one-to-one within Residual/√2 of them (Kahan): in a
+// cluster the values are safe, the vectors are not, and no residual proves that these
+// are the largest. They are never too large: σ_k(M) ≥ Sigma[k] − ε-sized terms, by
+// Cauchy interlacing, as Orthogonality is small.
 type Leading struct {
 	Sigma         []float64     // descending, min(K, rows, cols) of them
 	U, V          linalg.Matrix // [k, rows], [k, cols]: row c is u_c, v_c

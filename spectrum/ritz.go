@@ -30,9 +30,19 @@ func (l *lanczos) finish(ctx context.Context, y linalg.Matrix) (*Leading, error)
 	return r, nil
 }
 
-// wellAbove is the share of σ₁ above which a left vector's product with Mᵀ may be
-// taken from that of M v with it: dividing by σ multiplies its rounding by σ₁/σ.
-const wellAbove = 1e-3
+// A left vector's product with Mᵀ may be taken from that of M v with it: dividing by
+// σ multiplies the rounding of products by σ₁/σ, at most 1/wellAbove, which is chosen,
+// not derived. It is added to the residual, of which it may be a small share only.
+const (
+	wellAbove  = 1e-2
+	smallShare = .1
+)
+
+// divided bounds, relative to σ₁, the rounding of products that were divided by
+// sigma, of which the last is the smallest.
+func (l *lanczos) divided(sigma []float64) float64 {
+	return 4 * eps * float64(l.rows+l.v.dim) * sigma[0] / sigma[len(sigma)-1]
+}
 
 // assemble makes singular values and vectors of orthonormal v [k, cols] and what
 // the operator makes of them, w [k, rows], and measures what they are worth: with
@@ -40,6 +50,7 @@ const wellAbove = 1e-3
 //
 //	M V = Qᵀ·w,   Mᵀ U = Σ⁻¹·Qᵀ·back
 //
+// where the residual holds what dividing by Σ makes of rounding, 4ε(rows + cols)·σ₁²/σ_k.
 // All is in the scale of the run.
 func (l *lanczos) assemble(v, w, back linalg.Matrix) (*Leading, error) {
 	left := newBasis(l.rows)
@@ -53,7 +64,7 @@ func (l *lanczos) assemble(v, w, back linalg.Matrix) (*Leading, error) {
 	linalg.MulTA(r.V, q, v)
 	r.Orthogonality = left.defect()
 	k := len(sigma)
-	if back.Rows != k || sigma[k-1] < wellAbove*sigma[0] || sigma[0] == 0 {
+	if back.Rows != k || sigma[k-1] < wellAbove*sigma[0] || sigma[0] == 0 || l.divided(sigma) > smallShare*l.o.Tol {
 		r.Residual, err = l.measured(r)
 		return r, err
 	}
@@ -64,6 +75,7 @@ func (l *lanczos) assemble(v, w, back linalg.Matrix) (*Leading, error) {
 		linalg.Scale(1/s, right.Row(c))
 	}
 	r.Residual, err = residualOf(r, forth, right)
+	r.Residual += l.divided(sigma) * sigma[0]
 	return r, err
 }
 
@@ -89,6 +101,7 @@ func lost(sigma []float64) int {
 func (l *lanczos) refined(ctx context.Context, r *Leading, c int) (*Leading, error) {
 	k := len(r.Sigma)
 	o := l.o
+	o.Start = linalg.Matrix{} // its vectors lie near those taken out
 	o.K, o.MaxProducts = k-c, l.o.MaxProducts-l.products
 	o.Tol = max(o.Tol, noiseLoss*r.Sigma[0]/r.Sigma[c])
 	if o.MaxProducts <= 0 {
