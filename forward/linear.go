@@ -12,7 +12,7 @@ import (
 // file's pages leave memory. Each product reads its weights anew, which so many
 // tokens make cheap.
 const (
-	tokenBlock  = 2048
+	tokenBlock  = 2016 // rows of A that the kernel packs at once, or weights would be read twice
 	tileNumbers = 8 << 20
 )
 

@@ -5,7 +5,7 @@ import (
 	"github.com/eigenhead/eigenhead/internal/par"
 )
 
-// Kernel returns the name of the kernels in use: "avx512", "avx2" or "generic".
+// Kernel returns the name of the kernels in use: "avx512", "avx2", "neon" or "generic".
 // It panics where EIGENHEAD_KERNEL asks for kernels that are not to be had;
 // SelectKernel gives that as an error.
 func Kernel() string {

@@ -30,7 +30,7 @@ Examples:
 
 // Run scans both where they are no reports, and prints the comparison.
 func (c *compareCmd) Run(e *env) error {
-	defer saveMemory(c.Context, c.A)()
+	defer saveMemory(c.Context, c.A, c.B)()
 	update, clear := e.progress("comparing")
 	result, err := soon(e.ctx, func() (*report.Comparison, error) {
 		return eigenhead.Compare(e.ctx, c.A, c.B, &eigenhead.Options{

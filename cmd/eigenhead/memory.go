@@ -17,8 +17,11 @@ const (
 
 // saveMemory collects garbage more often for a long context, that of a capture
 // too, until restore. A GOGC of the user's stands.
-func saveMemory(context int, source string) (restore func()) {
-	if os.Getenv("GOGC") != "" || max(context, captured(source)) < longContext {
+func saveMemory(context int, sources ...string) (restore func()) {
+	for _, source := range sources {
+		context = max(context, captured(source))
+	}
+	if os.Getenv("GOGC") != "" || context < longContext {
 		return func() {}
 	}
 	before := debug.SetGCPercent(longCollects)

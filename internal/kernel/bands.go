@@ -28,7 +28,8 @@ type schedule[E Float] struct {
 	packing       int        // bands begun and not packed yet
 	open          []*band[E] // packed, with chunks to begin
 	failed        bool
-	err           error
+	err           error // of the first band that failed, in order of rows of Bᵀ
+	errFrom       int   // its first panel
 }
 
 // bands multiplies the block of rows at hand by all of B. The error is that of the
@@ -122,8 +123,9 @@ func (s *schedule[E]) packed(b *band[E], err error) {
 	s.open = append(s.open, b)
 	if err != nil {
 		s.failed = true
-		if s.err == nil {
-			s.err = err
+		// Bands begin in order: those before this one were begun, and report too.
+		if s.err == nil || b.from < s.errFrom {
+			s.err, s.errFrom = err, b.from
 		}
 	}
 	s.changed.Broadcast()

@@ -2,11 +2,13 @@ package kernel
 
 import (
 	"errors"
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 )
 
 // several runs tasks on so many goroutines.
@@ -79,6 +81,29 @@ func TestSourceFails(t *testing.T) {
 			}, c, 900)
 			if err != broken {
 				t.Fatalf("row %d, %d workers: %v, want the source's error", at, workers+1, err)
+			}
+		}
+	}
+}
+
+// Where every row fails, the error is that of the first, whoever packs what.
+func TestSourceFailsAtTheFirstRow(t *testing.T) {
+	a := Operand[float32]{Data: make([]float32, 400*64), Stride: 64}
+	c := make([]float32, 400*900)
+	for _, first := range []int{0, 300} {
+		for i := range 200 {
+			err := GemmFrom32(several(2+i%4), 400, 900, 64, a, func(dst []float32, row, rows, from, to int) error {
+				if row+rows <= first {
+					clear(dst)
+					return nil
+				}
+				if i%2 == 0 && row <= first {
+					time.Sleep(50 * time.Microsecond) // let others fail before
+				}
+				return fmt.Errorf("row %d", max(row, first))
+			}, c, 900)
+			if want := fmt.Sprintf("row %d", first); err == nil || err.Error() != want {
+				t.Fatalf("repetition %d: %v, want %s", i, err, want)
 			}
 		}
 	}

@@ -14,7 +14,8 @@ const SymBlock = 8
 
 // SymMul computes y += A·x for a symmetric A [n, n], n a multiple of SymBlock, of
 // which the upper triangle and the blocks [8, 8] on the diagonal are read, once.
-// One call of assembly reads eight rows.
+// One call of assembly reads at most eight rows of at most sumCall/8 columns, of four
+// rows twice as many; where columns are cut depends on n alone.
 func SymMul(n int, a []float64, ars int, x, y []float64) {
 	if n == 0 {
 		return
@@ -26,17 +27,28 @@ func SymMul(n int, a []float64, ars int, x, y []float64) {
 	x, y = x[:n], y[:n]
 	f := &current().sym
 	for p := 0; p < n; p += SymBlock {
-		if f.rows == nil {
-			plainSymRows(a[p*ars+p:], ars, x[p:], y[p:])
-			continue
-		}
-		for i := p; i < p+SymBlock; i += f.mr {
-			f.rows(n-p-SymBlock, &a[i*ars+p], ars, &x[i], &y[i], &x[p], &y[p])
+		f.addRows(a[p*ars+p:], ars, x[p:], y[p:])
+	}
+}
+
+// addRows adds what the first eight rows of a, from the diagonal on, make of x.
+func (f *sym) addRows(a []float64, ars int, x, y []float64) {
+	if f.rows == nil {
+		plainSymRows(a, ars, x, y)
+		return
+	}
+	n, most := len(x), sumCall/f.mr
+	for i := 0; i < SymBlock; i += f.mr {
+		for c := 0; c < n; c += most {
+			if c > 0 { // a call adds nothing to y of its first block
+				f.sum(SymBlock, f.mr, &a[i*ars+c], ars, &x[i], 1, &y[c])
+			}
+			f.rows(min(most, n-c)-SymBlock, &a[i*ars+c], ars, &x[i], &y[i], &x[c], &y[c])
 		}
 	}
 }
 
-// plainSymRows adds what the first eight rows of a, from the diagonal on, make of x.
+// plainSymRows is addRows in Go.
 func plainSymRows(a []float64, ars int, x, y []float64) {
 	n := len(x)
 	for i := range SymBlock {
@@ -46,7 +58,8 @@ func plainSymRows(a []float64, ars int, x, y []float64) {
 	}
 }
 
-// sumCall bounds the elements of A that one call of RowSum64 or ReflectRows reads.
+// sumCall bounds the elements of A that one call of SymMul's, RowSum64's or
+// ReflectRows' assembly reads.
 const sumCall = 1 << 15
 
 // RowSum64 computes y += xᵀA: y[c] gains Σ_i x[i·xs]·a[i·ars+c] for i in [0, rows)

@@ -43,6 +43,43 @@ func TestSymmetricProductsAgreeWithLoops(t *testing.T) {
 	})
 }
 
+// Long rows are cut, so that no call takes long, and give what the twin does.
+func TestLongSymmetricRowsAreCut(t *testing.T) {
+	for _, s := range available() {
+		if s.sym.rows == nil {
+			continue
+		}
+		f, most := s.sym, 0
+		f.rows = func(k int, a *float64, ars int, xr, yr, x, y *float64) {
+			most = max(most, f.mr*(k+SymBlock))
+			s.sym.rows(k, a, ars, xr, yr, x, y)
+		}
+		r := rand.New(rand.NewPCG(49, 50))
+		for _, n := range []int{4096, 4104, 8192, 8200, 16384 + 72} {
+			a, x, y := drawPadded(r, SymBlock*(n+3)), drawPadded(r, n), drawPadded(r, n)
+			want, size := slices.Clone(y), make([]float64, n)
+			plainSymRows(a, n+3, x, want)
+			for i := range SymBlock {
+				for c := range n {
+					term := math.Abs(a[i*(n+3)+c])
+					size[i] += term * math.Abs(x[c])
+					size[c] += term * math.Abs(x[i])
+				}
+			}
+			most = 0
+			f.addRows(a, n+3, x, y)
+			for c, v := range y {
+				if d := math.Abs(v - want[c]); !(d <= float64(n)*0x1p-51*(size[c]+math.Abs(want[c]))) {
+					t.Fatalf("%s, n = %d: element %d is %g, want %g", s.name, n, c, v, want[c])
+				}
+			}
+			if most > sumCall {
+				t.Fatalf("%s, n = %d: a call reads %d numbers, want at most %d", s.name, n, most, sumCall)
+			}
+		}
+	}
+}
+
 func TestRowSumsAgreeWithLoops(t *testing.T) {
 	forced(t, func(t *testing.T) {
 		r := rand.New(rand.NewPCG(43, 44))
