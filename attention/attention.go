@@ -23,12 +23,14 @@ type Options struct {
 	// Progress is told how many scores were computed, after each block of rows, in
 	// the pass and in products, from several goroutines; nil: not.
 	Progress func(scores int)
-	// Coarse says where Top looks for σ first; the zero value: as T alone decides.
+	// Coarse says where Top looks for σ first; the zero value: as T, the kernels in
+	// use and the size of the head's scores decide.
 	// It changes speed, and bits within what the bounds say.
 	Coarse Coarse
 }
 
-// DefaultMemory holds a causal head of about 4000 tokens.
+// DefaultMemory holds a causal head of about 3300 tokens, with the copy in float32 at
+// 12 bytes an entry; without it, at 8, one of about 4000.
 const DefaultMemory = 64 << 20
 
 // blockRows is the number of rows computed together, longRows that of contexts

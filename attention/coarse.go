@@ -16,7 +16,7 @@ type Coarse int
 
 // The choices. All but the first are for those who compare them.
 const (
-	CoarseByLength Coarse = iota // none, rounded, computed: by T and the kernels in use alone, so that bits depend on no budget
+	CoarseByLength Coarse = iota // none, rounded, computed: by T, the kernels in use and the size of the scores, so that bits depend on no budget
 	CoarseNone                   // none: Top starts from a guess
 	CoarseRounded                // A rounded to float32
 	CoarseComputed               // A computed in float32 from scores in float32
@@ -367,7 +367,7 @@ func (a *Operator) start(ctx context.Context, k int, seed uint64) (v linalg.Matr
 		c = newCoarse(a, a.coarse)
 	}
 	defer c.rooms.release()
-	v, sigma, err := spectrum.Subspace(ctx, c, spectrum.TopOptions{K: k, Block: a.width(), Tol: coarseTol, Seed: seed, Start: a.guess(seed)})
+	v, sigma, err := spectrum.Subspace(ctx, c, spectrum.TopOptions{K: k, Block: a.width(), Tol: coarseTol, MaxProducts: coarseProducts, Seed: seed, Start: a.guess(seed)})
 	if stop := ctx.Err(); stop != nil {
 		return linalg.Matrix{}, false, stop
 	}
@@ -385,22 +385,26 @@ func (a *Operator) start(ctx context.Context, k int, seed uint64) (v linalg.Matr
 
 // computedError bounds what computing in float32 changes in a coarse A, relative to
 // σ₁, which is what it changes in an entry at most, as all are nonnegative: scores
-// err by (d+3)·2⁻²⁴·size, and the exponential and its factors by a few roundings.
-// Where A is rounded it is 2⁻²⁴, and below every tolerance.
+// err by (d+3)·2⁻²⁴·size, what is taken off them and the difference, up to twice
+// their size, by 3·2⁻²⁴·size more, and the exponential and its factors by a few
+// roundings. Where A is rounded it is 2⁻²⁴, and below every tolerance. The rounding of
+// products with it is not in this.
 func (a *Operator) computedError() float64 {
 	if a.mode != CoarseComputed {
 		return 0
 	}
 	const u = 0x1p-24
 	bias := math.Abs(a.p.ALiBi)*float64(a.T) + a.p.Softcap
-	return math.Expm1(u * (float64(a.p.Dim()+3)*a.size + 4*bias + 16))
+	return math.Expm1(u * (float64(a.p.Dim()+6)*a.size + 5*bias + 16))
 }
 
 // A coarse A that is computed may have its singular values in another order than A.
 // worstComputed is the error from which on it is not tried, apartFrom how many
-// errors must lie between the last value wanted and the last one that the start
-// holds: then what A would put first instead is in the span of the start, and A
-// itself decides. Both are chosen, not derived.
+// errors must lie between the last value wanted and the last estimate of the start:
+// then what A would put first instead is expected in the span of the start, and A
+// itself decides. Both are chosen, not derived. That estimate is a Ritz value which
+// has not converged, a lower bound of the coarse value, so this is no proof: what
+// stands behind it are the heads that bench/heads compares with dense decompositions.
 const (
 	worstComputed = 1e-3
 	apartFrom     = 10
@@ -418,6 +422,10 @@ func (a *Operator) apart(sigma []float64, k int) bool {
 // coarseTol is the residual at which the coarse run ends, relative to σ₁: what its
 // rounding lets one reach, a little below the one wanted in float64.
 const coarseTol = 5e-7
+
+// coarseProducts is how many blocks the coarse run multiplies, two a pass, before it
+// gives up: chosen, not derived. Nearly all heads take about ten passes.
+const coarseProducts = 200
 
 // width is the number of vectors in a block: more where a pass over A is dear.
 func (a *Operator) width() int {

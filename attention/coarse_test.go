@@ -186,6 +186,41 @@ func TestCoarseStops(t *testing.T) {
 	}
 }
 
+// Sweeps end with the context of Top, which need not be the operator's.
+func TestSweepsStop(t *testing.T) {
+	a, err := New(background, gaussianPair(3, 100, 8, head.Causal), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	stop()
+	w := &witness{Operator: a, bound: math.Inf(1)}
+	w.upper(ctx, make([]float64, 100), 1)
+	if w.next != nil {
+		t.Error("a product after the context was done")
+	}
+}
+
+// A head of a length at which the mode is chosen and not forced, with logits of low
+// rank and noise as real ones have, against the dense decomposition.
+func TestCoarseByLengthAgainstDense(t *testing.T) {
+	const T, d = 1024, 32
+	p := gaussianPair(91, T, d, head.Causal)
+	rng := rand.New(rand.NewPCG(92, 93))
+	for _, m := range []linalg.Matrix{p.Q, p.K} {
+		common := gaussian(rng, 3, d)
+		for i := range T {
+			for r := range common.Rows {
+				linalg.Axpy(1+rng.NormFloat64()/2, common.Row(r), m.Row(i))
+			}
+		}
+	}
+	if a, err := New(background, p, nil); err != nil || linalg.Few32 && a.mode != CoarseRounded {
+		t.Fatalf("not as real heads of this length: %v", err)
+	}
+	checkTopWith(t, p, nil)
+}
+
 // Every bound that products on the way give holds.
 func TestWitness(t *testing.T) {
 	for _, c := range append(hardCases(), pairCases()...) {

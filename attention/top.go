@@ -68,7 +68,7 @@ func Top(ctx context.Context, a *Operator, seed uint64) (*TopValues, error) {
 	relative := a.relativeError()
 	trivial := math.Sqrt(float64(a.T)) // √(‖A‖₁‖A‖_∞), and ‖A‖_∞ ≤ 1
 	r := &TopValues{Residual: l.Residual, Rounding: min(relative*l.Sigma[0], trivial), Products: l.Products, V: l.V}
-	upper := w.upper(l.V.Row(0), l.Sigma[0])
+	upper := w.upper(ctx, l.V.Row(0), l.Sigma[0])
 	if err := cmp.Or(ctx.Err(), a.ctx.Err()); err != nil {
 		return nil, err
 	}
@@ -168,8 +168,8 @@ func (w *witness) sweep(x, z []float64) {
 // upper returns the bound, after more sweeps from v's magnitudes, or where there have
 // been some from there, while it is above tight·θ. Most heads need none; where it
 // stays above they go on for a while. Long contexts, where a sweep takes seconds,
-// have fewer.
-func (w *witness) upper(v []float64, theta float64) float64 {
+// have fewer. Once ctx is done there are no more.
+func (w *witness) upper(ctx context.Context, v []float64, theta float64) float64 {
 	sweeps := 40
 	if w.T > 4*longT {
 		sweeps = 6
@@ -182,7 +182,7 @@ func (w *witness) upper(v []float64, theta float64) float64 {
 		}
 	}
 	for range sweeps {
-		if w.bound <= theta*(1+tight) {
+		if w.bound <= theta*(1+tight) || ctx.Err() != nil {
 			break
 		}
 		positive(x.Data)

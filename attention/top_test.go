@@ -106,7 +106,7 @@ func TestCollatzWielandt(t *testing.T) {
 		for i := range x {
 			x[i] = 1 + float64(i%5)
 		}
-		upper := (&witness{Operator: a, bound: math.Inf(1)}).upper(x, 0)
+		upper := (&witness{Operator: a, bound: math.Inf(1)}).upper(background, x, 0)
 		if tolerance(a.Stats()) > 1e-6 {
 			continue
 		}
