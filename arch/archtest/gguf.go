@@ -16,6 +16,7 @@ import (
 type GGUF struct {
 	KV      map[string]any // string, bool, uint32 or float32
 	Tensors map[string]Tensor
+	Q8      map[string]bool // tensors stored as Q8_0, of numbers below 1 in size; the others as F32
 }
 
 // LlamaGGUF returns the model of Llama as llama.cpp's converter would write it:
@@ -66,7 +67,7 @@ func (g *GGUF) Open() (*checkpoint.Checkpoint, error) {
 	return checkpoint.OpenFS(fstest.MapFS{"model.gguf": {Data: g.Bytes()}}, ".")
 }
 
-// Bytes returns the file, version 3, every tensor F32.
+// Bytes returns the file, version 3.
 func (g *GGUF) Bytes() []byte {
 	le := binary.LittleEndian
 	text := func(b []byte, s string) []byte { return append(le.AppendUint64(b, uint64(len(s))), s...) }
@@ -95,13 +96,38 @@ func (g *GGUF) Bytes() []byte {
 		for _, n := range slices.Backward(t.Shape) {
 			b = le.AppendUint64(b, uint64(n))
 		}
-		b = le.AppendUint64(le.AppendUint32(b, 0), uint64(len(data)))
+		id := uint32(0)
+		if g.Q8[name] {
+			id = 8
+		}
+		b = le.AppendUint64(le.AppendUint32(b, id), uint64(len(data)))
+		if g.Q8[name] {
+			data = pad(appendQ8(data, t.Data))
+			continue
+		}
 		for _, v := range t.Data {
 			data = le.AppendUint32(data, math.Float32bits(v))
 		}
 		data = pad(data)
 	}
 	return append(pad(b), data...)
+}
+
+// appendQ8 appends blocks of Q8_0 of steps of 1/128, and a NaN as the step of a block
+// that has one.
+func appendQ8(b []byte, x []float32) []byte {
+	const step, nan = 0x2000, 0x7e00
+	for block := range slices.Chunk(x, 32) {
+		scale := uint16(step)
+		if slices.ContainsFunc(block, func(v float32) bool { return v != v }) {
+			scale = nan
+		}
+		b = binary.LittleEndian.AppendUint16(b, scale)
+		for _, v := range block {
+			b = append(b, byte(int8(max(-127, min(127, math.Round(float64(v)*128))))))
+		}
+	}
+	return b
 }
 
 func pad(b []byte) []byte {
