@@ -61,13 +61,19 @@ func TestProductsReadEveryType(t *testing.T) {
 		if err := w.Rows(whole, 0); err != nil {
 			t.Fatal(err)
 		}
+		turned := linalg.New32(whole.Cols, whole.Rows)
+		for i := range whole.Rows {
+			for j, v := range whole.Row(i) {
+				turned.Row(j)[i] = v
+			}
+		}
 		for _, tokens := range []int{1, 15, 200} {
 			x := linalg.New32(tokens, whole.Cols)
 			for i := range x.Data {
 				x.Data[i] = float32(r.NormFloat64())
 			}
 			got, want := linalg.New32(tokens, whole.Rows), linalg.New32(tokens, whole.Rows)
-			linalg.MulTB32(want, x, whole)
+			linalg.Mul32(want, x, turned)
 			if err := linalg.MulTBRows32(got, x, w.Block); err != nil {
 				t.Fatal(err)
 			}

@@ -50,7 +50,7 @@ func BenchmarkSVD(b *testing.B) {
 }
 
 // The linear layers of a small model, in parallel, against gonum in parallel.
-func BenchmarkMulTB32(b *testing.B) {
+func BenchmarkMulTBRows32(b *testing.B) {
 	r := rand.New(rand.NewPCG(1, 1))
 	for _, z := range [][3]int{{512, 576, 576}, {512, 1536, 576}, {512, 576, 1536}, {512, 49152, 576}} {
 		x, w, y := narrow(gaussian(r, z[0], z[2])), narrow(gaussian(r, z[1], z[2])), New32(z[0], z[1])
@@ -60,7 +60,7 @@ func BenchmarkMulTB32(b *testing.B) {
 		name := fmt.Sprintf("%dx%dx%d", z[0], z[1], z[2])
 		b.Run(name+"/"+Kernel(), func(b *testing.B) {
 			for b.Loop() {
-				MulTB32(y, x, w)
+				mulTBRows32(y, x, w)
 			}
 			rate(b)
 		})

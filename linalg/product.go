@@ -70,21 +70,17 @@ func GramT(dst, a Matrix) {
 	kernel.GramRows64(a.Rows, a.Cols, a.Data, a.Stride, dst.Data, dst.Stride)
 }
 
-// GramPart computes the first rows of aᵀ·a:
+// AddGramPart adds the first rows of aᵀ·a to dst, on and above the diagonal:
 //
-//	dst = aᵀ[:m]·a
+//	dst += aᵀ[:m]·a
 //
-// Shapes: dst [m, n], m ≤ n, a [k, n]. The first m columns of dst are exactly
-// symmetric. Panics if the shapes do not fit. Serial. Accuracy: as Mul. Cost: that of
-// what lies on and above the diagonal.
-func GramPart(dst, a Matrix) {
-	gramPart("GramPart", dst, a, kernel.GramPart64)
-	Mirror(dst)
+// Shapes: dst [m, n], m ≤ n, a [k, n], k > 0. Mirror completes it. Panics if the shapes
+// do not fit. Serial. Accuracy: as Mul. Cost: that of what lies on and above the
+// diagonal.
+func AddGramPart(dst, a Matrix) {
+	check(dst.Rows <= dst.Cols && dst.Cols == a.Cols && dst.Rows > 0 && a.Rows > 0, "AddGramPart", shape(dst), shape(a))
+	kernel.AddGramPart64(dst.Rows, dst.Cols, a.Rows, a.Data, a.Stride, dst.Data, dst.Stride)
 }
-
-// AddGramPart adds to dst what GramPart computes, on and above the diagonal: Mirror
-// completes it. As GramPart otherwise.
-func AddGramPart(dst, a Matrix) { gramPart("AddGramPart", dst, a, kernel.AddGramPart64) }
 
 // Mirror makes the first columns of dst [m, n], m ≤ n, symmetric: what lies above the
 // diagonal of [m, m] is copied below it.
@@ -93,35 +89,25 @@ func Mirror(dst Matrix) {
 	kernel.Mirror64(dst.Rows, dst.Data, dst.Stride)
 }
 
-func gramPart(op string, dst, a Matrix, f func(m, n, k int, a []float64, lda int, c []float64, ldc int)) {
-	check(dst.Rows <= dst.Cols && dst.Cols == a.Cols && dst.Rows > 0 && a.Rows > 0, op, shape(dst), shape(a))
-	f(dst.Rows, dst.Cols, a.Rows, a.Data, a.Stride, dst.Data, dst.Stride)
-}
-
 // Mul32 computes dst = a·b in float32, in parallel over fixed output blocks, so
 // the bits do not depend on the number of cores. As Mul otherwise.
 func Mul32(dst, a, b Matrix32) {
 	check(a.Cols == b.Rows && dst.Rows == a.Rows && dst.Cols == b.Cols, "Mul32", shape32(dst), shape32(a), shape32(b))
-	gemm32(dst, a, b, false)
+	gemm32(dst, a, b)
 }
 
-// MulTB32 computes dst = a·bᵀ in float32, the form of a linear layer whose
-// weights are stored one output per row. As Mul32 otherwise.
-func MulTB32(dst, a, b Matrix32) {
-	check(a.Cols == b.Cols && dst.Rows == a.Rows && dst.Cols == b.Rows, "MulTB32", shape32(dst), shape32(a), shape32(b))
-	gemm32(dst, a, b, true)
-}
-
-// MulTBRows32 is MulTB32 for a matrix b [n, k] that is made as it is needed, such as
-// weights that a file holds quantized: rows fills part with the numbers of b from
-// (row, col) on. It runs on several cores at once, for every number of b once, or
-// once for each few thousand rows of a; col is a multiple of 256, and so is where
-// the part ends if not with the row. The bits are those of MulTB32. Errors: those
-// of rows; dst is then undefined.
+// MulTBRows32 computes dst = a·bᵀ in float32, the form of a linear layer, for a matrix
+// b [n, k] that is made as it is needed, such as weights that a file holds quantized:
+// rows fills part with the numbers of b from (row, col) on. It runs on several cores at
+// once, for every number of b once, or once for each few thousand rows of a; col is a
+// multiple of 256, and so is where the part ends if not with the row. The bits are those
+// of Mul32. Errors: those of rows, the same on any number of cores; dst is then undefined.
 func MulTBRows32(dst, a Matrix32, rows func(part Matrix32, row, col int) error) error {
 	check(dst.Rows == a.Rows, "MulTBRows32", shape32(dst), shape32(a))
 	if dst.Rows == 0 || dst.Cols == 0 || a.Cols == 0 {
-		gemm32(dst, a, Matrix32{Rows: dst.Cols}, true)
+		for i := range dst.Rows {
+			clear(dst.Row(i))
+		}
 		return nil
 	}
 	return kernel.GemmFrom32(par.Do, dst.Rows, dst.Cols, a.Cols, kernel.Operand[float32]{Data: a.Data, Stride: a.Stride},
@@ -145,7 +131,7 @@ func gemm(dst, a Matrix, ta bool, b Matrix, tb bool, k int) {
 		kernel.Operand[float64]{Data: b.Data, Stride: b.Stride, T: tb}, dst.Data, dst.Stride)
 }
 
-func gemm32(dst, a, b Matrix32, tb bool) {
+func gemm32(dst, a, b Matrix32) {
 	if dst.Rows == 0 || dst.Cols == 0 {
 		return
 	}
@@ -157,5 +143,5 @@ func gemm32(dst, a, b Matrix32, tb bool) {
 	}
 	kernel.Gemm32(par.Do, dst.Rows, dst.Cols, a.Cols,
 		kernel.Operand[float32]{Data: a.Data, Stride: a.Stride},
-		kernel.Operand[float32]{Data: b.Data, Stride: b.Stride, T: tb}, dst.Data, dst.Stride)
+		kernel.Operand[float32]{Data: b.Data, Stride: b.Stride}, dst.Data, dst.Stride)
 }
