@@ -22,28 +22,7 @@ func fewRows32(s isa) {
 	y := pointer("y")
 	acc := s.vecs(4 * mr)
 	Label("block")
-	ar := newRows(a, ars, mr)
-	xr := newRows(pointer("x"), xs, 4)
-	k := pointer("k")
-	for _, v := range acc {
-		s.zero(v)
-	}
-	av := s.vecs(mr)
-	Label("loop")
-	for i := range mr {
-		e.load(ar.at(i), av[i])
-	}
-	xv := s.vecs(2)
-	for j := range 4 {
-		e.load(xr.at(j), xv[j%2])
-		for i := range mr {
-			e.fma(av[i], xv[j%2], acc[4*i+j])
-		}
-	}
-	ar.advance(I32(s.bytes()))
-	xr.advance(I32(s.bytes()))
-	SUBQ(I32(s.bytes()/4), k)
-	JNZ(LabelRef("loop"))
+	fewRowsLoop(s, e, mr, a, ars, xs, acc)
 	yr := newRows(y, strided("ys", f64), 4)
 	for j := range 4 {
 		for i := range mr {
@@ -100,26 +79,7 @@ func fewCols32(s isa) {
 	for _, v := range acc {
 		s.zero(v)
 	}
-	xr := newRows(pointer("x"), xs, 4)
-	rows := pointer("rows")
-	row := GP64()
-	MOVQ(a, row)
-	av := s.vecs(nv)
-	w := s.vecs(2)
-	Label("loop")
-	for c := range nv {
-		e.load(Mem{Base: row, Disp: c * s.bytes()}, av[c])
-	}
-	for j := range 4 {
-		e.bcast(xr.at(j), w[j%2])
-		for c := range nv {
-			e.fma(av[c], w[j%2], acc[nv*j+c])
-		}
-	}
-	ADDQ(ars, row)
-	xr.advance(Imm(4))
-	DECQ(rows)
-	JNZ(LabelRef("loop"))
+	fewColsLoop(s, e, nv, a, ars, xs, acc)
 	yr := newRows(y, strided("ys", f64), 4)
 	for j := range 4 {
 		for c := range nv {
