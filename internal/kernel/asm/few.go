@@ -82,11 +82,9 @@ func fewRows(s isa) {
 	yr := newRows(y, ys, 4)
 	for j := range 4 {
 		for i := range mr {
-			r := s.reduce(acc[4*i+j]).AsX()
 			m := yr.at(j)
 			m.Disp = 8 * i
-			VADDSD(m, r, r)
-			VMOVSD(r, m)
+			s.addSum(m, acc[4*i+j])
 		}
 	}
 	LEAQ(Mem{Base: a, Index: ars, Scale: uint8(mr)}, a)

@@ -28,11 +28,9 @@ func fewRows32(s isa) {
 		for i := range mr {
 			low, high := s.widened(acc[4*i+j])
 			f64.add(high, low, low)
-			r := s.reduce(low).AsX()
 			m := yr.at(j)
 			m.Disp = 8 * i
-			VADDSD(m, r, r)
-			VMOVSD(r, m)
+			s.addSum(m, low)
 		}
 	}
 	LEAQ(Mem{Base: a, Index: ars, Scale: uint8(mr)}, a)

@@ -52,6 +52,13 @@ func (s isa) reduce(v VecVirtual) VecVirtual {
 	return h
 }
 
+// addSum adds the sum of a vector of float64 to a number in memory.
+func (s isa) addSum(m Mem, v VecVirtual) {
+	r := s.reduce(v).AsX()
+	VADDSD(m, r, r)
+	VMOVSD(r, m)
+}
+
 // upperHalf copies the upper half of a YMM register. VEXTRACTF128 cannot name the
 // registers beyond 15.
 func (s isa) upperHalf(y, h Register) {

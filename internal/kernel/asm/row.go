@@ -192,10 +192,7 @@ func weigh(s isa) {
 	JNZ(LabelRef("loop"))
 	sums := pointer("sums")
 	for i, v := range acc {
-		r := s.reduce(v).AsX()
-		m := Mem{Base: sums, Disp: 8 * i}
-		VADDSD(m, r, r)
-		VMOVSD(r, m)
+		s.addSum(Mem{Base: sums, Disp: 8 * i}, v)
 	}
 	leave()
 }

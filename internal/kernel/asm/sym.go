@@ -57,10 +57,7 @@ func symRows(s isa) {
 	Label("done")
 	yr := pointer("yr")
 	for i := range mr {
-		r := s.reduce(acc[i]).AsX()
-		m := Mem{Base: yr, Disp: 8 * i}
-		VADDSD(m, r, r)
-		VMOVSD(r, m)
+		s.addSum(Mem{Base: yr, Disp: 8 * i}, acc[i])
 	}
 	leave()
 }
