@@ -1,20 +1,8 @@
 package kernel
 
-// few32 is few for a large matrix and vectors of float32 with results in float64.
-// Its functions take whole blocks; nil leaves everything to the twins.
-type few32 struct {
-	mr, cols, lanes int // rows of a block of rows, columns of one of columns, a vector
-	rows            func(blocks, k int, a *float32, ars int, x *float32, xs int, y *float64, ys int)
-	columns         func(blocks, rows int, a *float32, ars int, x *float32, xs int, y *float64, ys int)
-	narrow          func(n int, dst *float32, x *float64)
-}
-
-// Terms that are added up in float32 before float64 takes over: of a dot product,
-// spread over the lanes of a vector, and of a column.
-const (
-	fewTerms32  = 2048
-	fewColumn32 = 96
-)
+// fewTerms32 is how many terms of a dot product, spread over the lanes of a vector, are
+// added up in float32 before float64 takes over; of a column, fewColumn.
+const fewTerms32 = 2048
 
 // HasFew32 reports whether the set in use has these products in assembly.
 func HasFew32() bool { return active != nil && active.few32.rows != nil }
@@ -26,18 +14,7 @@ func FewRows32(rows, k int, a []float32, ars int, x []float32, xs int, y []float
 	need(len(a), ars, rows, k, "A")
 	need(len(x), xs, Few, k, "X")
 	need(len(y), ys, Few, rows, "Y")
-	i, whole := 0, 0
-	if f := &current().few32; f.rows != nil {
-		i, whole = rows/f.mr*f.mr, k&^(f.lanes-1)
-		for p := 0; p < whole && i > 0; p += fewTerms32 {
-			kc := min(fewTerms32, whole-p)
-			most := max(1, 2*fewCall/kc/f.mr)
-			for b := 0; b < i/f.mr; b += most {
-				r := b * f.mr
-				f.rows(min(most, i/f.mr-b), kc, &a[r*ars+p], ars, &x[p], xs, &y[r], ys)
-			}
-		}
-	}
+	i, whole := current().few32.blockRows(fewTerms32, 2*fewCall, rows, k, a, ars, x, xs, y, ys)
 	for r := range rows {
 		from := whole // columns that no block took
 		if r >= i {
@@ -56,18 +33,7 @@ func FewCols32(rows, cols int, a []float32, ars int, x []float32, xs int, y []fl
 	need(len(a), ars, rows, cols, "A")
 	need(len(x), xs, Few, rows, "X")
 	need(len(y), ys, Few, cols, "Y")
-	f := &current().few32
-	c := 0
-	if f.columns != nil {
-		c = cols / f.cols * f.cols
-		for i := 0; i < rows && c > 0; i += fewColumn32 {
-			n := min(fewColumn32, rows-i)
-			most := max(1, 2*fewCall/n/f.cols)
-			for b := 0; b < c/f.cols; b += most {
-				f.columns(min(most, c/f.cols-b), n, &a[i*ars+b*f.cols], ars, &x[i], xs, &y[b*f.cols], ys)
-			}
-		}
-	}
+	c := current().few32.blockColumns(2*fewCall, rows, cols, a, ars, x, xs, y, ys)
 	for i := 0; i < rows && c < cols; i++ {
 		row := a[i*ars+c : i*ars+cols]
 		for j := range Few {
@@ -85,10 +51,10 @@ func FewCols32(rows, cols int, a []float32, ars int, x []float32, xs int, y []fl
 func Narrow32(dst []float32, x []float64) {
 	dst = dst[:len(x)]
 	i := 0
-	if f := &current().few32; f.narrow != nil {
-		for whole := len(x) &^ (f.lanes - 1); i < whole; {
+	if s := current(); s.narrow != nil {
+		for whole := len(x) &^ (s.few32.lanes - 1); i < whole; {
 			n := min(piece, whole-i)
-			f.narrow(n, &dst[i], &x[i])
+			s.narrow(n, &dst[i], &x[i])
 			i += n
 		}
 	}

@@ -50,7 +50,7 @@ func TestFewProducts32AgreeWithLoops(t *testing.T) {
 							term := float64(a[i*ars+c]) * float64(short[j*(rows+pad)+i])
 							want, size = want+term, size+math.Abs(term)
 						}
-						if d := math.Abs(z[j*(cols+pad)+c] - want); !(d <= (fewColumn32+1)*0x1p-24*size+1e-13) || c >= cols && d != 0 {
+						if d := math.Abs(z[j*(cols+pad)+c] - want); !(d <= (fewColumn+1)*0x1p-24*size+1e-13) || c >= cols && d != 0 {
 							t.Fatalf("columns of [%d, %d]: vector %d at %d: %g, want %g", rows, cols, j, c, z[j*(cols+pad)+c], want)
 						}
 					}

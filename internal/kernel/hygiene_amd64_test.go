@@ -47,7 +47,7 @@ func TestUpperHalvesAreCleanAfterEveryKernel(t *testing.T) {
 			"rowsum":       func() { s.sym.sum(120, 3, &buf[0], 128, &buf[512], 1, &out[0]) },
 			"fewrows32":    func() { s.few32.rows(2, 16, &buf32[0], 16, &buf32[64], 16, &out[0], 16) },
 			"fewcols32":    func() { s.few32.columns(2, 3, &buf32[0], 128, &buf32[512], 8, &out[0], 128) },
-			"narrow":       func() { s.few32.narrow(64, &out32[0], &buf[0]) },
+			"narrow":       func() { s.narrow(64, &out32[0], &buf[0]) },
 			"peakabs":      func() { s.row.peakAbs(64, &buf[0]) },
 			"rotate":       func() { s.row.rotate(64, 0, 1, &buf[0], &out[0]) },
 			"times32":      func() { s.row.times32(64, 2, &buf32[0]) },

@@ -29,8 +29,9 @@ type set struct {
 	exp32        func(dst, x []float32, shift float32)
 	exp64        func(dst, x []float64, shift float64)
 	row          row
-	few          few
-	few32        few32
+	few          few[float64]
+	few32        few[float32]
+	narrow       func(n int, dst *float32, x *float64) // to float32, whole vectors of it
 	sym          sym
 	double       func(n int, dst *float64, src *float32)
 	lanes        lanes

@@ -19,7 +19,7 @@ var neon = &set{
 		lanes: 4, peak32: peak32NEON, peak64: peak64NEON, peakAbs: peakabs64NEON, rotate: rotate64NEON, times32: times32NEON, times64: times64NEON,
 		spread: spread64NEON, weigh: weigh64NEON, dots: rowdots64NEON, expSum: expsum32NEON,
 	},
-	few:          few{mr: 4, cols: 8, rows: fewrows64NEON, columns: fewcols64NEON},
+	few:          few[float64]{mr: 4, cols: 8, lanes: 4, rows: fewrows64NEON, columns: fewcols64NEON},
 	lanes:        lanes{width: 4, scaleAdd: scaleadd64NEON, mulAdd: muladd64NEON, mulDiff: muldiff64NEON, over: over64NEON},
 	widen:        widen{lanes: 8, bf16: bf16NEON, f16: f16NEON, peakBits: peakbitsNEON},
 	dequant:      dequant{q40: q40NEON, q41: q41NEON, q50: q50NEON, q51: q51NEON, q80: q80NEON},
